@@ -1,0 +1,252 @@
+"""A recipe: one TOML file that describes a run, read into frozen values. An unknown key is an error.
+
+A recipe's folder decides nothing; a relative path in `model.name` is taken as the shell would take it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+import types
+import typing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from climbable.core.errors import UserError, nearest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """Which model learns, and how its weights are trained."""
+
+    name: str = "smollm2"
+    """``smollm2``, a Transformers folder or a hub name, with or without a PEFT adapter."""
+    device: str = "auto"
+    """``auto`` takes the GPU where there is one."""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Of the frozen weights: ``auto`` is bfloat16 on a GPU and float32 elsewhere. A LoRA adapter is always float32."""
+    method: Literal["lora", "full"] = "lora"
+    lora_rank: int = 16
+    lora_alpha: int = 32
+    lora_targets: tuple[str, ...] = ()
+    """Names of the modules that get an adapter; empty: chosen by the model's architecture."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How completions are drawn: the same in gate, pilot, training and evaluation."""
+
+    temperature: float = 0.7
+    top_p: float = 1.0
+    max_new_tokens: int = 192
+    batch_size: int = 64
+    """Completions sampled at once, outside the trainer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateSettings:
+    """When a reward counts as climbable."""
+
+    tasks: int = 32
+    samples: int = 8
+    least_mean: float = 0.15
+    most_mean: float = 0.85
+    least_signal: float = 0.4
+    """Share of groups whose rewards differ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warmup:
+    """Supervised rows by the skill's teacher, balanced over sub-kinds. ``rows = 0`` leaves the stage out."""
+
+    rows: int = 96
+    epochs: int = 3
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+    schedule: str = "cosine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pilot:
+    """A few GRPO steps that must move the weights; they are thrown away."""
+
+    steps: int = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Train:
+    """GRPO. A step samples ``prompts × group`` completions and makes one update."""
+
+    steps: int = 60
+    prompts: int = 8
+    group: int = 8
+    micro_batch: int = 0
+    """Completions in one forward and backward pass; 0: all of a step. Smaller fits less memory, same gradient."""
+    learning_rate: float = 1e-4
+    schedule: str = "constant"
+    warmup_steps: int = 0
+    beta: float = 0.0
+    """Weight of the KL term; 0 leaves it out."""
+    loss: str = "dapo"
+    scale_rewards: str = "group"
+    max_grad_norm: float = 1.0
+    gradient_checkpointing: bool = False
+    checkpoint_every: int = 1
+    """Steps between checkpoints: a kill loses at most the steps since the last one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """A frozen policy on test tasks of trained and held-out families."""
+
+    tasks: int = 32
+    """For each family."""
+    samples: int = 4
+    """For each task; pass@k is estimated for k up to this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verify:
+    """The sandbox's limits, and how many samples are verified at once."""
+
+    workers: int = 0
+    """0: one a core."""
+    wall_s: float = 40.0
+    memory_mib: int = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """What turns seconds into money."""
+
+    price_per_hour: float = 0.0
+    currency: str = "USD"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """A whole run."""
+
+    name: str
+    skill: str
+    seed: int = 0
+    families: tuple[str, ...] = ()
+    """Families to train; empty: all that the skill trains."""
+    model: Model = field(default_factory=Model)
+    sampling: Sampling = field(default_factory=Sampling)
+    gate: GateSettings = field(default_factory=GateSettings)
+    warmup: Warmup = field(default_factory=Warmup)
+    pilot: Pilot = field(default_factory=Pilot)
+    train: Train = field(default_factory=Train)
+    evaluation: Evaluation = field(default_factory=Evaluation)
+    verify: Verify = field(default_factory=Verify)
+    costs: Costs = field(default_factory=Costs)
+
+
+def load_recipe(path: Path) -> Recipe:
+    """Reads a recipe; anything wrong with the file is a `UserError` that names the key and what is allowed."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read recipe {str(path)!r}: {error.strerror}; the ones that come along are in recipes/") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"recipe {str(path)!r} is not TOML: {error}") from None
+    table.setdefault("name", path.stem)
+    recipe: Recipe = _build(Recipe, table, str(path), "")
+    _check(recipe, str(path))
+    return recipe
+
+
+def dump_recipe(recipe: Recipe) -> str:
+    """The recipe as TOML with every default written out; `load_recipe` reads it back to an equal value."""
+    scalars, tables = [], []
+    for spec in dataclasses.fields(recipe):
+        value = getattr(recipe, spec.name)
+        if dataclasses.is_dataclass(value):
+            lines = [f"{inner.name} = {_toml(getattr(value, inner.name))}" for inner in dataclasses.fields(value)]
+            tables.append(f"\n[{spec.name}]\n" + "\n".join(lines) + "\n")
+        else:
+            scalars.append(f"{spec.name} = {_toml(value)}\n")
+    return "".join(scalars + tables)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, str):
+        escaped = "".join(f"\\u{ord(c):04X}" if ord(c) < 32 or c in '"\\\x7f' else c for c in value)
+        return f'"{escaped}"'
+    return repr(value)
+
+
+def _build(kind: Any, table: dict[str, Any], path: str, prefix: str) -> Any:
+    """A `kind` from a TOML table, with every key and type checked."""
+    hints = typing.get_type_hints(kind)
+    specs = {spec.name: spec for spec in dataclasses.fields(kind)}
+    values = {}
+    for key, value in table.items():
+        if key not in specs:
+            raise UserError(f"recipe {path!r} has an unknown key {prefix + key!r}: {nearest(key, specs)}")
+        values[key] = _convert(hints[key], value, path, prefix + key)
+    for name, spec in specs.items():
+        if name not in values and spec.default is spec.default_factory is dataclasses.MISSING:
+            raise UserError(f"recipe {path!r} lacks the key {prefix + name!r}; recipes/quickstart.toml shows a whole one")
+    return kind(**values)
+
+
+def _convert(hint: Any, value: Any, path: str, key: str) -> Any:
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, dict):
+            raise UserError(f"recipe {path!r}: {key!r} is a table, written as [{key}], not {value!r:.60}")
+        return _build(hint, value, path, key + ".")
+    if typing.get_origin(hint) is Literal:
+        allowed = typing.get_args(hint)
+        if value not in allowed:
+            raise UserError(f"recipe {path!r}: {key!r} is {value!r:.60}; {nearest(str(value), allowed)}")
+        return value
+    if typing.get_origin(hint) is tuple:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise UserError(f"recipe {path!r}: {key!r} is {value!r:.60}; it must be a list of strings")
+        return tuple(value)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
+        assert not isinstance(hint, types.UnionType)
+        raise UserError(f"recipe {path!r}: {key!r} is {value!r:.60}; it must be of type {hint.__name__}")
+    return value
+
+
+def _check(recipe: Recipe, path: str) -> None:
+    """Values that no run can use are refused before anything is loaded."""
+    rules = [
+        ("sampling.temperature", recipe.sampling.temperature, recipe.sampling.temperature > 0, "above 0: greedy groups never differ"),
+        ("sampling.top_p", recipe.sampling.top_p, 0 < recipe.sampling.top_p <= 1, "above 0 and at most 1"),
+        ("sampling.max_new_tokens", recipe.sampling.max_new_tokens, recipe.sampling.max_new_tokens >= 1, "1 or more"),
+        ("sampling.batch_size", recipe.sampling.batch_size, recipe.sampling.batch_size >= 1, "1 or more"),
+        ("model.lora_rank", recipe.model.lora_rank, recipe.model.lora_rank >= 1, "1 or more"),
+        ("gate.tasks", recipe.gate.tasks, recipe.gate.tasks >= 1, "1 or more"),
+        ("gate.samples", recipe.gate.samples, recipe.gate.samples >= 2, "2 or more: one sample has nothing to differ from"),
+        ("warmup.rows", recipe.warmup.rows, recipe.warmup.rows >= 0, "0 (no warm-up) or more"),
+        ("warmup.batch_size", recipe.warmup.batch_size, recipe.warmup.batch_size >= 1, "1 or more"),
+        ("pilot.steps", recipe.pilot.steps, recipe.pilot.steps >= 1, "1 or more"),
+        ("train.steps", recipe.train.steps, recipe.train.steps >= 1, "1 or more"),
+        ("train.prompts", recipe.train.prompts, recipe.train.prompts >= 1, "1 or more"),
+        ("train.group", recipe.train.group, recipe.train.group >= 2, "2 or more: an advantage compares samples of one task"),
+        ("train.learning_rate", recipe.train.learning_rate, recipe.train.learning_rate > 0, "above 0"),
+        ("train.checkpoint_every", recipe.train.checkpoint_every, recipe.train.checkpoint_every >= 1, "1 or more"),
+        ("evaluation.tasks", recipe.evaluation.tasks, recipe.evaluation.tasks >= 1, "1 or more"),
+        ("evaluation.samples", recipe.evaluation.samples, recipe.evaluation.samples >= 1, "1 or more"),
+        ("verify.wall_s", recipe.verify.wall_s, recipe.verify.wall_s > 0, "above 0"),
+        ("verify.memory_mib", recipe.verify.memory_mib, recipe.verify.memory_mib >= 256, "256 or more"),
+    ]
+    for key, value, fine, allowed in rules:
+        if not fine:
+            raise UserError(f"recipe {path!r}: {key!r} is {value!r}; it must be {allowed}")
+    step = recipe.train.prompts * recipe.train.group
+    if recipe.train.micro_batch < 0 or (recipe.train.micro_batch and step % recipe.train.micro_batch):
+        raise UserError(
+            f"recipe {path!r}: 'train.micro_batch' is {recipe.train.micro_batch}; it must divide prompts × group = {step}, or be 0"
+        )
