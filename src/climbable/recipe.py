@@ -149,7 +149,9 @@ def load_recipe(path: Path) -> Recipe:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UserError(f"cannot read recipe {str(path)!r}: {error.strerror}; the ones that come along are in recipes/") from None
+        raise UserError(
+            f"cannot read recipe {str(path)!r}: {error.strerror}; the ones that come along are in recipes/"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"recipe {str(path)!r} is not TOML: {error}") from None
     table.setdefault("name", path.stem)
@@ -193,7 +195,9 @@ def _build(kind: Any, table: dict[str, Any], path: str, prefix: str) -> Any:
         values[key] = _convert(hints[key], value, path, prefix + key)
     for name, spec in specs.items():
         if name not in values and spec.default is spec.default_factory is dataclasses.MISSING:
-            raise UserError(f"recipe {path!r} lacks the key {prefix + name!r}; recipes/quickstart.toml shows a whole one")
+            raise UserError(
+                f"recipe {path!r} lacks the key {prefix + name!r}; recipes/quickstart.toml shows a whole one"
+            )
     return kind(**values)
 
 
@@ -222,19 +226,34 @@ def _convert(hint: Any, value: Any, path: str, key: str) -> Any:
 def _check(recipe: Recipe, path: str) -> None:
     """Values that no run can use are refused before anything is loaded."""
     rules = [
-        ("sampling.temperature", recipe.sampling.temperature, recipe.sampling.temperature > 0, "above 0: greedy groups never differ"),
+        (
+            "sampling.temperature",
+            recipe.sampling.temperature,
+            recipe.sampling.temperature > 0,
+            "above 0: greedy groups never differ",
+        ),
         ("sampling.top_p", recipe.sampling.top_p, 0 < recipe.sampling.top_p <= 1, "above 0 and at most 1"),
         ("sampling.max_new_tokens", recipe.sampling.max_new_tokens, recipe.sampling.max_new_tokens >= 1, "1 or more"),
         ("sampling.batch_size", recipe.sampling.batch_size, recipe.sampling.batch_size >= 1, "1 or more"),
         ("model.lora_rank", recipe.model.lora_rank, recipe.model.lora_rank >= 1, "1 or more"),
         ("gate.tasks", recipe.gate.tasks, recipe.gate.tasks >= 1, "1 or more"),
-        ("gate.samples", recipe.gate.samples, recipe.gate.samples >= 2, "2 or more: one sample has nothing to differ from"),
+        (
+            "gate.samples",
+            recipe.gate.samples,
+            recipe.gate.samples >= 2,
+            "2 or more: one sample has nothing to differ from",
+        ),
         ("warmup.rows", recipe.warmup.rows, recipe.warmup.rows >= 0, "0 (no warm-up) or more"),
         ("warmup.batch_size", recipe.warmup.batch_size, recipe.warmup.batch_size >= 1, "1 or more"),
         ("pilot.steps", recipe.pilot.steps, recipe.pilot.steps >= 1, "1 or more"),
         ("train.steps", recipe.train.steps, recipe.train.steps >= 1, "1 or more"),
         ("train.prompts", recipe.train.prompts, recipe.train.prompts >= 1, "1 or more"),
-        ("train.group", recipe.train.group, recipe.train.group >= 2, "2 or more: an advantage compares samples of one task"),
+        (
+            "train.group",
+            recipe.train.group,
+            recipe.train.group >= 2,
+            "2 or more: an advantage compares samples of one task",
+        ),
         ("train.learning_rate", recipe.train.learning_rate, recipe.train.learning_rate > 0, "above 0"),
         ("train.checkpoint_every", recipe.train.checkpoint_every, recipe.train.checkpoint_every >= 1, "1 or more"),
         ("evaluation.tasks", recipe.evaluation.tasks, recipe.evaluation.tasks >= 1, "1 or more"),

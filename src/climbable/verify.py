@@ -51,7 +51,9 @@ class Verifier:
     def __enter__(self) -> Verifier:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -76,7 +78,9 @@ class Verifier:
         def finish(running: Future[Run]) -> None:
             try:
                 done.set_result(self._from_run(task, running.result()))
-            except BaseException as error:  # a callback's exception would be swallowed, and the caller would wait for ever
+            except (
+                BaseException
+            ) as error:  # a callback's exception would be swallowed, and the caller would wait for ever
                 done.set_exception(error)
 
         self._sandbox.submit(program).add_done_callback(finish)

@@ -101,7 +101,9 @@ class Skill:
         if split not in SPLITS:
             raise UserError(f"there is no split {split!r}: {nearest(split, SPLITS)}")
         if known.held_out and split == "train":
-            raise UserError(f"family {family!r} of skill {self.name!r} is held out: it has no split 'train', only val and test")
+            raise UserError(
+                f"family {family!r} of skill {self.name!r} is held out: it has no split 'train', only val and test"
+            )
         if index < 0:
             raise UserError(f"a task's index is 0 or more, not {index}")
         return self.make_task(family, split, index)
@@ -115,5 +117,7 @@ class Skill:
                 f"(`climb tasks {self.name}`)"
             )
         if parts[0] != self.name:
-            raise UserError(f"task {task_id!r} belongs to skill {parts[0]!r}, not {self.name!r}: `climb verify {parts[0]} …`")
+            raise UserError(
+                f"task {task_id!r} belongs to skill {parts[0]!r}, not {self.name!r}: `climb verify {parts[0]} …`"
+            )
         return self.task(parts[1], parts[2], int(parts[3]))

@@ -81,11 +81,15 @@ class Task:
     def from_json(cls, value: object) -> Task:
         """Reads a task object. Any id, family and split are fine; a wrong `digest` or a missing field is a `UserError`."""
         if not isinstance(value, Mapping):
-            raise UserError(f"a task is a JSON object, not {type(value).__name__}; `climb tasks SKILL --json` prints some")
+            raise UserError(
+                f"a task is a JSON object, not {type(value).__name__}; `climb tasks SKILL --json` prints some"
+            )
         kinds: dict[str, type] = {"id": str, "skill": str, "prompt": str, "spec": Mapping}
         for name, kind in kinds.items():
             if name not in value:
-                raise UserError(f"the task has no {name!r}; it needs id, skill, prompt and spec (`climb tasks SKILL --json`)")
+                raise UserError(
+                    f"the task has no {name!r}; it needs id, skill, prompt and spec (`climb tasks SKILL --json`)"
+                )
             if not isinstance(value[name], kind):
                 wanted = "an object" if kind is Mapping else "a string"
                 raise UserError(f"the task's {name!r} is {value[name]!r:.80}; it must be {wanted}")

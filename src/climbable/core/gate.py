@@ -1,0 +1,194 @@
+"""The gate: is this reward climbable for this policy at all? A verdict with figures, reasons and advice.
+
+It wants the mean reward inside a band (neither hopeless nor solved) and enough groups whose rewards differ, measured
+at the temperature that training will use. A spread that is only "crashed or not" is named, since climbing it teaches
+harmless code and nothing of the skill.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from climbable.core.group import SIGNAL_FLOOR, Group, Sample, Signal, has_signal, signal
+from climbable.core.stats import Interval, bootstrap_mean, never_seen_bound, wilson
+from climbable.core.types import Outcome
+
+MOST_UNMEASURED = 0.1
+"""With a larger share of samples unmeasured there is no verdict."""
+
+
+class Answer(StrEnum):
+    """What the gate says."""
+
+    GO = "go"
+    NO_GO = "no-go"
+    UNMEASURED = "unmeasured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """What the gate asks for."""
+
+    least_mean: float = 0.15
+    most_mean: float = 0.85
+    least_signal: float = 0.4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateVerdict:
+    """The gate's answer; shares are of samples unless they say groups."""
+
+    answer: Answer
+    bar: Bar
+    reward: Interval
+    signal: Signal
+    signal_share: Interval
+    solved: Interval
+    failed: Interval
+    unmeasured: int
+    crash_only: float
+    """Share of the groups with signal in which all scored samples earned the same: they differ only by failing."""
+    failures: tuple[tuple[str, int], ...]
+    """The most frequent reasons and details of failed samples."""
+    reasons: tuple[str, ...]
+    advice: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, for ``gate.json``."""
+        return {
+            "answer": self.answer.value,
+            "bar": {
+                "least_mean": self.bar.least_mean,
+                "most_mean": self.bar.most_mean,
+                "least_signal": self.bar.least_signal,
+            },
+            "reward": self.reward.to_json(),
+            "signal": self.signal.to_json(),
+            "signal_share": self.signal_share.to_json(),
+            "solved": self.solved.to_json(),
+            "failed": self.failed.to_json(),
+            "unmeasured": self.unmeasured,
+            "crash_only": self.crash_only,
+            "failures": [list(failure) for failure in self.failures],
+            "reasons": list(self.reasons),
+            "advice": list(self.advice),
+        }
+
+
+def judge_gate(groups: Sequence[Group], *, ceiling: float = 1.0, bar: Bar | None = None) -> GateVerdict:
+    """The verdict on the groups of a policy that is not yet trained; `ceiling` is the skill's highest reward."""
+    bar = bar or Bar()
+    samples = [sample for group in groups for sample in group.samples]
+    measured = [sample for sample in samples if sample.score.reward is not None]
+    failed = [sample for sample in measured if sample.score.outcome is Outcome.FAILED]
+    reward = bootstrap_mean(
+        [sample.score.reward for sample in measured if sample.score.reward is not None],
+        clusters=[sample.task.id for sample in measured],
+    )
+    counts = signal([group.rewards for group in groups], ceiling=ceiling)
+    counted = counts.groups - counts.unmeasured
+    solved = sum(sample.score.solved for sample in measured)
+    crash_only = _crash_only(groups)
+    answer, reasons = _answer(bar, reward, counts, crash_only, len(samples) - len(measured), len(samples))
+    return GateVerdict(
+        answer=answer,
+        bar=bar,
+        reward=reward,
+        signal=counts,
+        signal_share=wilson(counts.with_signal, counted),
+        solved=wilson(solved, len(measured)),
+        failed=wilson(len(failed), len(measured)),
+        unmeasured=len(samples) - len(measured),
+        crash_only=crash_only,
+        failures=_failures(failed),
+        reasons=tuple(reasons),
+        advice=tuple(_advice(answer, bar, reward, counts, crash_only, solved, len(failed), measured)),
+    )
+
+
+def _answer(
+    bar: Bar, reward: Interval, counts: Signal, crash_only: float, unmeasured: int, samples: int
+) -> tuple[Answer, list[str]]:
+    if not samples or unmeasured / samples > MOST_UNMEASURED:
+        return Answer.UNMEASURED, [
+            f"{unmeasured} of {samples} samples could not be measured: that says nothing about the policy"
+        ]
+    reasons = []
+    if not bar.least_mean <= reward.estimate <= bar.most_mean:
+        where = "below" if reward.estimate < bar.least_mean else "above"
+        reasons.append(f"mean reward {reward.estimate:.3f} is {where} the band {bar.least_mean} to {bar.most_mean}")
+    if counts.share < bar.least_signal:
+        reasons.append(
+            f"{counts.share:.0%} of the groups have rewards that differ, less than {bar.least_signal:.0%} "
+            f"({counts.solved} solved, {counts.hopeless} hopeless)"
+        )
+    if counts.with_signal and crash_only == 1.0:
+        reasons.append(
+            "every group that differs does so only by failing or not: there is nothing of the skill to prefer"
+        )
+    if reasons:
+        return Answer.NO_GO, reasons
+    return Answer.GO, [
+        f"mean reward {reward.estimate:.3f} is inside the band {bar.least_mean} to {bar.most_mean}, "
+        f"and {counts.share:.0%} of the groups have rewards that differ"
+    ]
+
+
+def _advice(
+    answer: Answer,
+    bar: Bar,
+    reward: Interval,
+    counts: Signal,
+    crash_only: float,
+    solved: int,
+    failed: int,
+    measured: Sequence[Sample],
+) -> list[str]:
+    if answer is Answer.UNMEASURED:
+        return ["`climb doctor` says what is missing; then measure again"]
+    advice = []
+    if answer is Answer.NO_GO and reward.estimate > bar.most_mean:
+        advice.append("there is little left to learn: harder tasks, or other families")
+    elif answer is Answer.NO_GO:
+        advice.append("warm up with some supervised rows (`climb warmup RECIPE`), or make the tasks easier")
+        if failed > len(measured) / 2:
+            advice.append("more than half of the samples fail: a lower temperature may help as well")
+        elif counts.share < bar.least_signal:
+            advice.append("groups that all earn the same: a higher temperature or larger groups may tell samples apart")
+    if 0 < crash_only < 1.0 and crash_only >= 0.5:
+        advice.append(
+            f"in {crash_only:.0%} of the differing groups the spread is only failing or not: look at the samples"
+        )
+    if measured and not solved:
+        bound = never_seen_bound(len(measured))
+        advice.append(
+            f"no sample of {len(measured)} was solved, so its chance is at most {bound:.2%} (95 %): "
+            "partial credit has to lead there"
+        )
+    return advice
+
+
+def _crash_only(groups: Sequence[Group]) -> float:
+    differing = [group for group in groups if has_signal(group.rewards)]
+    if not differing:
+        return 0.0
+    only = 0
+    for group in differing:
+        rewards = [
+            sample.score.reward
+            for sample in group.samples
+            if sample.score.outcome is Outcome.SCORED and sample.score.reward is not None
+        ]
+        only += max(rewards, default=0.0) - min(rewards, default=0.0) < SIGNAL_FLOOR
+    return only / len(differing)
+
+
+def _failures(failed: Sequence[Sample], most: int = 8) -> tuple[tuple[str, int], ...]:
+    names = Counter(
+        f"{sample.score.reason}: {(sample.score.detail or '').split(' (line')[0][:100]}" for sample in failed
+    )
+    return tuple(names.most_common(most))

@@ -1,0 +1,55 @@
+from pathlib import Path
+
+import pytest
+
+from climbable.core.errors import UserError
+from climbable.recipe import Recipe, dump_recipe, load_recipe
+
+RECIPES = sorted((Path(__file__).parent.parent / "recipes").glob("*.toml"))
+
+
+def written(tmp_path, text):
+    path = tmp_path / "r.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_every_shipped_recipe_loads_and_survives_being_written_out(path, tmp_path):
+    recipe = load_recipe(path)
+    assert load_recipe(written(tmp_path, dump_recipe(recipe))) == recipe
+
+
+def test_strings_with_quotes_and_control_characters_survive(tmp_path):
+    recipe = Recipe(name='a "b" \\ \n é', skill="scene", families=("stack", "next_to"))
+    assert load_recipe(written(tmp_path, dump_recipe(recipe))) == recipe
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "lacks the key 'skill'"),
+        ("skill = 'scene'\nsede = 1", "did you mean 'seed'"),
+        ("skill = 'scene'\n[trian]\nsteps = 1", "did you mean 'train'"),
+        ("skill = 'scene'\n[train]\nstep = 1", "did you mean 'steps'"),
+        ("skill = 'scene'\n[train]\nsteps = '3'", "of type int"),
+        ("skill = 'scene'\n[train]\nsteps = true", "of type int"),
+        ("skill = 'scene'\n[train]\nsteps = 0", "1 or more"),
+        ("skill = 'scene'\ntrain = 3", "is a table"),
+        ("skill = 'scene'\nfamilies = 'stack'", "list of strings"),
+        ("skill = 'scene'\n[model]\nmethod = 'lore'", "did you mean 'lora'"),
+        ("skill = 'scene'\n[sampling]\ntemperature = 0", "above 0"),
+        ("skill = 'scene'\n[sampling]\ntemperature = nan", "above 0"),
+        ("skill = 'scene'\n[train]\nmicro_batch = 5", "must divide"),
+        ("skill = 'scene'\n[train]\ngroup = 1", "2 or more"),
+        ("skill = ", "not TOML"),
+    ],
+)
+def test_a_mistake_is_named_with_what_is_allowed(tmp_path, text, told):
+    with pytest.raises(UserError, match=told):
+        load_recipe(written(tmp_path, text))
+
+
+def test_a_missing_recipe_says_where_the_shipped_ones_are(tmp_path):
+    with pytest.raises(UserError, match="recipes/"):
+        load_recipe(tmp_path / "none.toml")
