@@ -14,7 +14,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from climbable.blender import PROGRAM, find_interpreter
+from climbable.blender import PROGRAM, find_interpreter, read_measurement
 from climbable.core.errors import UserError
 from climbable.core.skill import CompletionFault, Skill
 from climbable.core.types import Outcome, Score, Task
@@ -44,6 +44,7 @@ class Verifier:
             self._sandbox = Sandbox(
                 interpreter=find_interpreter(interpreter),
                 program=PROGRAM,
+                validate=read_measurement,
                 workers=self.workers,
                 limits=Limits(wall_s=wall_s, memory_mib=memory_mib),
             )

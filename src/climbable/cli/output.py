@@ -1,0 +1,61 @@
+"""What a verb prints: JSON for programs, tables for people. Text that a model wrote is made harmless first."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from climbable.core.types import finite_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+def emit(value: Any, *, indent: bool = True) -> None:
+    """One JSON value on stdout, in ASCII so that every terminal and lone surrogates survive it."""
+    print(json.dumps(finite_json(value), allow_nan=False, indent=2 if indent else None))
+
+
+def say(line: str = "") -> None:
+    """A line on stderr."""
+    print(plain(line), file=sys.stderr, flush=True)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A Rich console that takes text as it is: no markup, no emoji codes, no guessing at numbers."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=False)
+
+
+def table(*columns: str, title: str | None = None) -> Table:
+    """An airy table; a column whose name starts with ``>`` is aligned to the right."""
+    from rich import box
+    from rich.table import Table
+
+    grid = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
+    for name in columns:
+        grid.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left", overflow="fold")
+    return grid
+
+
+def plain(text: object, most: int = 0) -> str:
+    """`text` with control characters and lone surrogates escaped, cut to `most` characters (0: not cut).
+
+    A completion may hold escape sequences that rewrite the screen; printed through here they are only ugly.
+    """
+    safe = "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in str(text))
+    return safe if not most or len(safe) <= most else safe[: most - 1] + "…"
+
+
+def value(item: object) -> str:
+    """A check's expected or measured value as short text."""
+    if item is None:
+        return "–"
+    if isinstance(item, float):
+        return f"{item:.4g}"
+    if isinstance(item, list | tuple):
+        return "[" + ", ".join(value(part) for part in item[:8]) + (", …]" if len(item) > 8 else "]")
+    return plain(item, 60)

@@ -1,0 +1,196 @@
+"""The sandbox as the rest of Climbable sees it: scripts in, runs out, one warm zygote a worker.
+
+The driver holds the queue and nothing of Blender. Each worker is a thread that owns one zygote process: it sends a
+script, waits for the reply within a deadline, and replaces a zygote that dies, retrying its sample once.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from climbable.core.errors import Unavailable
+from climbable.core.types import Outcome
+from climbable.sandbox.jail import namespaces, wire
+from climbable.sandbox.reply import Validate, clean, read_reply
+from climbable.sandbox.run import Limits, Run
+
+MODES = (namespaces.ROOT, namespaces.USER, namespaces.NONE)
+"""How a zygote can be confined, strongest first; the first that works here is taken."""
+
+START_S = 120.0
+"""A cold disk can take most of a minute to bring Blender in."""
+GRACE_S = 15.0
+"""Beyond a sample's own limits, before its zygote counts as stuck."""
+
+_FOLDER = Path(__file__).parent
+_BOOT = "import sys; sys.path.insert(0, sys.argv[2]); from jail import zygote; sys.path.pop(0); zygote.main(int(sys.argv[1]))"
+
+
+class Sandbox:
+    """Runs scripts, each in a fresh jail, and has a clean jailed process measure what they saved. Thread-safe.
+
+    `program` is the folder that runs inside the interpreter (see `climbable.blender`), `validate` its check of a
+    measurement's form. Starting it raises `Unavailable` where no mode of confinement works; nothing that a script does
+    ever raises.
+    """
+
+    def __init__(
+        self,
+        *,
+        interpreter: Path,
+        program: Path,
+        validate: Validate,
+        workers: int = 1,
+        limits: Limits | None = None,
+        modes: Sequence[str] = MODES,
+    ) -> None:
+        self.limits = limits or Limits()
+        self._queue: queue.SimpleQueue[tuple[str, Future[Run]] | None] = queue.SimpleQueue()
+        self._validate = validate
+        self._closing = False
+        first = start_zygote(interpreter, program, modes)
+        self.hello = first.hello
+        """What the first zygote said of itself: mode, threads, Blender's version."""
+        rest = [(interpreter, program, (first.hello["mode"],))] * (workers - 1)
+        self._threads = [threading.Thread(target=self._work, args=(first, interpreter, program), daemon=True)]
+        self._threads += [threading.Thread(target=self._work, args=(None, *where[:2]), daemon=True) for where in rest]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def submit(self, script: str) -> Future[Run]:
+        """Queues a script; the future's result is its run."""
+        done: Future[Run] = Future()
+        if self._closing:
+            raise RuntimeError("the sandbox is closed")
+        self._queue.put((script, done))
+        return done
+
+    def run(self, script: str) -> Run:
+        """What becomes of one script."""
+        return self.submit(script).result()
+
+    def close(self) -> None:
+        """Ends all processes; scripts that still wait become `unmeasured`."""
+        self._closing = True
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self, zygote: ZygoteProcess | None, interpreter: Path, program: Path) -> None:
+        """One worker's life. The zygote dies with the thread that started it, so the thread keeps it to the end."""
+        modes = (self.hello["mode"],)
+        while (item := self._queue.get()) is not None:
+            script, done = item
+            run = Run(outcome=Outcome.UNMEASURED, detail="cancelled: the sandbox was closed")
+            for _ in range(0 if self._closing else 2):
+                try:
+                    zygote = zygote or start_zygote(interpreter, program, modes)
+                    run = zygote.sample(script, self.limits, self._validate)
+                    break
+                except (OSError, EOFError, ValueError, KeyError, Unavailable) as error:
+                    detail = clean(f"the sandbox failed: {type(error).__name__}: {error}")
+                    run = Run(outcome=Outcome.UNMEASURED, detail=detail)
+                    if zygote is not None:
+                        zygote.close()
+                        zygote = None
+            done.set_result(run)
+        if zygote is not None:
+            zygote.close()
+
+
+class ZygoteProcess:
+    """A running zygote, from the outside."""
+
+    def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket, folder: str) -> None:
+        self._process = process
+        self._connection = connection
+        self._folder = folder
+        self.hello: Mapping[str, Any] = {}
+
+    def greet(self, config: dict[str, Any]) -> None:
+        """Sends the configuration and waits for the zygote to be warm; an OSError says what it lacks."""
+        self._connection.settimeout(START_S)
+        wire.send(self._connection, config)
+        self.hello = wire.receive(self._connection)
+        if "error" in self.hello:
+            raise OSError(self.hello["error"])
+
+    def sample(self, script: str, limits: Limits, validate: Validate) -> Run:
+        """One script's run; an OSError or EOFError means that the zygote is lost."""
+        self._connection.settimeout(limits.wall_s + limits.measure_s + GRACE_S)
+        wire.send(self._connection, {"script": script} | asdict(limits))
+        return read_reply(wire.receive(self._connection), validate)
+
+    def close(self) -> None:
+        """Kills it with all its children, and removes its folder."""
+        self._process.kill()
+        self._process.wait()
+        self._connection.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def start_zygote(interpreter: Path, program: Path, modes: Sequence[str]) -> ZygoteProcess:
+    """A warm zygote in the first of `modes` that works here; `Unavailable` says why none does."""
+    refused = []
+    for mode in modes:
+        zygote = None
+        try:
+            zygote = _spawn(interpreter)
+            zygote.greet(
+                {
+                    "mode": mode,
+                    "driver": os.getpid(),
+                    "jail": str(_FOLDER / "jail"),
+                    "program": str(program),
+                    "root": os.path.join(zygote._folder, "root"),
+                    "scratch": os.path.join(zygote._folder, "scratch"),
+                    "artefacts": os.path.join(zygote._folder, "artefacts"),
+                }
+            )
+            return zygote
+        except (OSError, EOFError, ValueError) as error:
+            refused.append(f"{mode}: {error}")
+            if zygote is not None:
+                zygote.close()
+    raise Unavailable(
+        "no way to confine scripts works here, so none is run: " + "; ".join(refused) + ". `climb doctor` says what to do"
+    )
+
+
+def _spawn(interpreter: Path) -> ZygoteProcess:
+    ours, theirs = socket.socketpair()
+    folder = tempfile.mkdtemp(prefix="climbable-")
+    for name in ("root", "artefacts"):
+        os.mkdir(os.path.join(folder, name))
+    try:
+        process = subprocess.Popen(
+            [str(interpreter), "-I", "-c", _BOOT, str(theirs.fileno()), str(_FOLDER)],
+            pass_fds=[theirs.fileno()],
+            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "HOME": folder},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=None if os.environ.get("CLIMBABLE_DEBUG_SANDBOX") else subprocess.DEVNULL,
+            cwd="/",
+        )
+    finally:
+        theirs.close()
+    return ZygoteProcess(process, ours, folder)
