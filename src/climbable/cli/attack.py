@@ -62,7 +62,7 @@ def right(attack: Attack, score: Score, *, honest: bool) -> bool | None:
 def _show(rows: list[dict[str, object]], wrong: int, unmeasured: int) -> None:
     grid = output.table("", "kind", "name", ">reward", ">due", "outcome", "what it tries")
     for row in rows:
-        mark = {True: "✓", False: "✗", None: "?"}[row["right"]]  # type: ignore[index]
+        mark = "?" if row["right"] is None else "✓" if row["right"] else "✗"
         due = output.value(row["due"]) if row["kind"] == "honest" else f"≤ {output.value(row['due'])}"
         outcome = output.plain(row["reason"] or row["outcome"])
         grid.add_row(

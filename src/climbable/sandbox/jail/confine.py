@@ -20,7 +20,6 @@ class Confinement:
 
     mode: str
     readable: list[str]
-    scratch: str
     landlock: bool
     filter: bytes
 
@@ -30,11 +29,12 @@ class Confinement:
 
 
 def confine(
-    how: Confinement, *, uid: int, writable: bool, keep: set[int], address_space: int, file_size: int, cpu_s: int
+    how: Confinement, *, uid: int, folder: str, writable: bool, keep: set[int], address_space: int, file_size: int, cpu_s: int
 ) -> None:
     """Gives up, for this process and all that it starts, everything that a script or a parser has no need of.
 
-    `keep` are the descriptors that stay open; `address_space` and `file_size` are bytes. Any OSError must end the child.
+    `folder` becomes the working folder, and with `writable` the only place to write; `keep` are the descriptors that stay
+    open; `address_space` and `file_size` are bytes. Any OSError must end the child.
     """
     last = 2
     for descriptor in sorted(keep):
@@ -62,9 +62,9 @@ def confine(
     if how.mode == namespaces.ROOT:
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
-    os.chdir(how.scratch)
+    os.chdir(folder)
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
     syscalls.clear_capabilities()
     if how.landlock:
-        landlock.restrict(how.readable, [how.scratch, "/dev/null"] if writable else ["/dev/null"])
+        landlock.restrict(how.readable, [folder, "/dev/null"] if writable else ["/dev/null"])
     seccomp.install(how.filter)

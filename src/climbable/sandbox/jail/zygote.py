@@ -93,7 +93,6 @@ class Zygote:
         self.how = Confinement(
             mode=self.mode,
             readable=[*readable, self.artefacts, "/dev"],
-            scratch=self.scratch,
             landlock=landlock.abi() > 0,
             filter=seccomp.program(syscalls.MACHINE, forks=self.mode != namespaces.NONE),
         )
@@ -183,6 +182,7 @@ class Zygote:
                 confine(
                     self.how,
                     uid=uid,
+                    folder=self.scratch if writable else self.artefacts,
                     writable=writable,
                     keep={writing},
                     address_space=address_space,

@@ -1,0 +1,59 @@
+"""The ledger of a run, ``costs.jsonl``: one line a stage, appended when it ends. A stage without its line is not done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from climbable.core import records
+from climbable.core.run import RunFolder
+from climbable.pipeline.environment import gpus
+from climbable.recipe import Recipe
+
+
+@contextmanager
+def charged(run: RunFolder, recipe: Recipe, stage: str) -> Iterator[None]:
+    """Writes what the block cost under `stage`; a block that raises is charged too, but not as finished.
+
+    Samples of an earlier attempt that was killed before it could be charged are counted here; its seconds are lost.
+    """
+    began, finished = time.monotonic(), False
+    try:
+        yield
+        finished = True
+    finally:
+        seconds = time.monotonic() - began
+        samples, tokens = _uncharged(run, stage)
+        devices = len(gpus()) if recipe.model.device != "cpu" else 0
+        row = {
+            "stage": stage,
+            "finished": finished,
+            "seconds": round(seconds, 2),
+            "gpu_seconds": round(seconds * min(devices, 1), 2),
+            "samples": samples,
+            "tokens": tokens,
+            "money": round(seconds / 3600 * recipe.costs.price_per_hour, 4),
+            "currency": recipe.costs.currency,
+            "at": time.time(),
+        }
+        records.append(run.costs, [row])
+
+
+def finished(run: RunFolder, stage: str) -> bool:
+    """Whether `stage` ended well, now or before a kill."""
+    return any(row["stage"] == stage and row["finished"] for row in records.read(run.costs))
+
+
+def seconds_by_stage(run: RunFolder) -> dict[str, float]:
+    """How long each finished stage took."""
+    return {row["stage"]: row["seconds"] for row in records.read(run.costs) if row["finished"]}
+
+
+def _uncharged(run: RunFolder, stage: str) -> tuple[int, int]:
+    """Samples and generated tokens that the run's records hold for `stage` and no line of the ledger has counted."""
+    sampled = [row["tokens"] for row in records.read(run.rollouts) if row["stage"] == stage]
+    charged = [row for row in records.read(run.costs) if row["stage"] == stage]
+    samples = len(sampled) - sum(row["samples"] for row in charged)
+    tokens = sum(sampled) - sum(row["tokens"] for row in charged)
+    return max(0, samples), max(0, tokens)

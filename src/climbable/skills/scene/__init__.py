@@ -1,0 +1,48 @@
+"""Skill `scene`: a sentence about cubes and spheres in, a Blender script out, measured to 3 cm.
+
+`stack` and `next_to` are trained, `between` is held out.
+"""
+
+from __future__ import annotations
+
+from climbable.core.prompt import extract_script
+from climbable.core.skill import CompletionFault, Family, Skill
+from climbable.core.types import Reason
+from climbable.skills.scene.checks import judge
+from climbable.skills.scene.cheats import attacks, honest
+from climbable.skills.scene.scripted import SCRIPTED
+from climbable.skills.scene.tasks import make_task, subkind
+from climbable.skills.scene.teacher import teach
+from climbable.skills.scene.wording import SYSTEM
+
+
+def read(completion: str) -> str:
+    """The script in a completion."""
+    script = extract_script(completion)
+    if script is None:
+        raise CompletionFault(Reason.NO_CODE, "the answer holds no script")
+    return script
+
+
+SKILL = Skill(
+    name="scene",
+    summary="builds Blender scenes of cubes and spheres from a sentence",
+    runtime="blender",
+    families=(
+        Family(name="stack", summary="two or three cubes, each centred on the one below"),
+        Family(name="next_to", summary="a cube or a sphere that touches a named face of a cube"),
+        Family(name="between", summary="an object exactly halfway between two cubes", held_out=True),
+    ),
+    system_prompt=SYSTEM,
+    floor=0.0,
+    ceiling=1.0,
+    make_task=make_task,
+    teach=teach,
+    read=read,
+    judge=judge,
+    subkind=subkind,
+    scripted=SCRIPTED,
+    crash="import bpy\nbpy.data.cube",
+    attacks=attacks,
+    honest=honest,
+)

@@ -1,0 +1,78 @@
+"""The checks of the skill `scene` on a measured scene: name and shape, size, ground, place, and nothing else there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from climbable.core.reward import partial_credit
+from climbable.core.types import Check, Judgement, Task
+
+TOLERANCE_M = 0.03
+SINGLE_PRECISION_M = 1e-5
+"""To spare on every comparison: Blender stores single precision, and 3 cm sharp must pass."""
+
+CUBE_FILL = 0.95
+"""A cube's hull fills at least this much of its box, which only an upright cuboid does."""
+SPHERE_FILL = (0.35, 0.56)
+"""A sphere's hull fills π/6 = 0.52 of its box, less with few vertices."""
+SPHERE_NEAREST = 0.95
+"""No vertex of a sphere lies nearer to its centre than this share of the radius, less the tolerance."""
+SURFACE = 0.95
+"""The faces' area against the hull's: loose corners of a cube are no cube."""
+
+Measured = Mapping[str, Any]
+
+
+def judge(task: Task, artefact: Any) -> Judgement:
+    """The judgement on a measurement, as `climbable.blender` makes them."""
+    objects: Mapping[str, Measured] = {thing["name"]: thing for thing in artefact["objects"]}
+    wanted = task.spec["objects"]
+    checks = tuple(check for spec in wanted for check in _checks(spec, objects.get(spec["name"])))
+    others = [thing for thing in artefact["objects"] if thing["name"] not in {spec["name"] for spec in wanted}]
+    solved = all(check.passed for check in checks) and not others and not artefact["extra"]
+    return Judgement(checks=checks, solved=solved, parts=partial_credit(checks, solved=solved))
+
+
+def shape_of(thing: Measured) -> str:
+    """``cube``, ``sphere`` or ``other``, from the hull of the used vertices and the faces' area."""
+    extents = [high - low for low, high in zip(thing["min"], thing["max"], strict=True)]
+    box = math.prod(extents)
+    if box <= 0 or thing["area"] < SURFACE * thing["hull_area"]:
+        return "other"
+    fill = thing["hull_volume"] / box
+    if fill >= CUBE_FILL:
+        return "cube"
+    radius = max(extents) / 2
+    if SPHERE_FILL[0] <= fill <= SPHERE_FILL[1] and thing["nearest"] >= SPHERE_NEAREST * radius - TOLERANCE_M:
+        return "sphere"
+    return "other"
+
+
+def _checks(spec: Mapping[str, Any], found: Measured | None) -> list[Check]:
+    name = spec["name"]
+    there = found is not None and found["finite"]
+    shape = shape_of(found) if found is not None and there else ("not finite" if found is not None else None)
+    low, high = (found["min"], found["max"]) if found is not None and there else ([math.nan] * 3, [math.nan] * 3)
+    extents = [h - a for a, h in zip(low, high, strict=True)] if there else None
+    centre = [(a + h) / 2 for a, h in zip(low, high, strict=True)] if there else None
+    checks = [
+        Check(name=f"{name}.name", passed=shape == spec["shape"], expected=spec["shape"], measured=shape),
+        _near(f"{name}.size", [spec["size"]] * 3, extents),
+    ]
+    if spec["grounded"]:
+        checks.append(_near(f"{name}.grounded", 0.0, low[2] if there else None))
+    checks.append(_near(f"{name}.position", list(spec["center"]), centre))
+    return checks
+
+
+def _near(name: str, expected: Any, measured: Any) -> Check:
+    """Every axis within the tolerance, inclusive; nothing is near what is not there."""
+    pairs = zip(expected, measured or (), strict=False) if isinstance(expected, list) else [(expected, measured)]
+    passed = measured is not None and all(abs(a - b) <= TOLERANCE_M + SINGLE_PRECISION_M for a, b in pairs)
+    if isinstance(measured, list):
+        measured = [round(value, 6) for value in measured]
+    elif measured is not None:
+        measured = round(measured, 6)
+    return Check(name=name, passed=passed, expected=expected, measured=measured, tolerance=TOLERANCE_M, unit="m")
