@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import click
 
 from climbable import __version__
-from climbable.core.errors import ClimbableError
+from climbable.core.errors import ClimbableError, nearest
 
 VERBS = {
     "doctor": "what this machine has, what each lack costs, and what to type",
@@ -43,7 +43,7 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports the verb's module."""
         if cmd_name not in VERBS:
-            return None
+            raise click.UsageError(f"there is no verb {cmd_name!r}: {nearest(cmd_name, VERBS)}", ctx)
         command: click.Command = importlib.import_module(f"climbable.cli.{cmd_name}").command
         return command
 

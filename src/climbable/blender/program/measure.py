@@ -36,6 +36,7 @@ def measure(path: str, most_vertices: int) -> dict[str, Any]:
         raise Unfit("unreadable", f"Blender cannot open the saved scene: {error}".strip()[:300]) from None
     _refuse_bombs(most_vertices)
     layer = bpy.context.view_layer
+    _leave_edit_mode(layer)
     rendered = set(_render_visible(layer.layer_collection))
     objects: list[dict[str, Any]] = []
     extra: list[dict[str, Any]] = []
@@ -79,6 +80,14 @@ def _refuse_bombs(most_vertices: int) -> None:
                 predicted *= 4.0 ** min(getattr(modifier, "levels", 0), 16)
         if predicted > most_vertices:
             raise Unfit("memory", f"the modifiers of {thing.name!r} would make {predicted:.0f} vertices")
+
+
+def _leave_edit_mode(layer: Any) -> None:
+    """An object saved in edit mode has no faces when it is evaluated, though its mesh was flushed into the file."""
+    for thing in layer.objects:
+        if thing.mode == "EDIT" and thing.visible_get():
+            layer.objects.active = thing
+            bpy.ops.object.mode_set(mode="OBJECT")
 
 
 def _render_visible(top: Any, shown: bool = True) -> Iterator[Any]:
