@@ -1,5 +1,6 @@
 """A tiny skill without a runtime, for tests of everything that needs no Blender: say the asked word, once, in lower case."""
 
+import dataclasses
 import hashlib
 
 from climbable.core.skill import Attack, CompletionFault, Family, Skill
@@ -76,3 +77,19 @@ SKILL = Skill(
     attacks=attacks,
     honest=honest,
 )
+
+
+def chatty(task: Task, style: int) -> str:
+    """Three styles of five begin with a word that breaks the format, as an untrained assistant would."""
+    return ("sure " if style % 5 < 3 else "") + gold(task)
+
+
+def judge_any(task: Task, artefact: object) -> Judgement:
+    """Any of the words will do, so that the format alone is left to learn."""
+    said = [word if word in WORDS else "" for word in str(artefact).split()]
+    words = [word or "?" for word in said[: len(task.spec["words"])]]
+    spec = {"words": words + ["?"] * (len(task.spec["words"]) - len(words))}
+    return judge(dataclasses.replace(task, spec=spec), " ".join(word or "-" for word in said))
+
+
+CHATTY = dataclasses.replace(SKILL, teach=chatty, judge=judge_any)

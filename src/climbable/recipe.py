@@ -42,6 +42,8 @@ class Sampling:
     max_new_tokens: int = 192
     batch_size: int = 64
     """Completions sampled at once, outside the trainer."""
+    cache: Literal["auto", "dynamic", "static"] = "auto"
+    """Of keys and values: ``static`` is compiled, which pays on a GPU; ``auto`` takes it there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,8 @@ class Warmup:
     """Supervised rows by the skill's teacher, balanced over sub-kinds. ``rows = 0`` leaves the stage out."""
 
     rows: int = 96
+    styles: int = 1
+    """How many of the teacher's code styles the rows are written in."""
     epochs: int = 3
     batch_size: int = 16
     learning_rate: float = 1e-3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import click
 
 from climbable.cli import options, output
@@ -14,7 +16,7 @@ from climbable.core.types import Outcome, Score
 @options.sandbox
 @options.as_json
 def command(skill: str, blender: str | None, workers: int, memory: int, timeout: float, as_json: bool) -> int:
-    """Try a skill's cheats and its honest controls on the verifier.
+    r"""Try a skill's cheats and its honest controls on the verifier.
 
     Exit status 1: a cheat earned more than it may, or an honest oddity less than all; 3: one was not measured.
 
@@ -59,7 +61,7 @@ def right(attack: Attack, score: Score, *, honest: bool) -> bool | None:
     return score.reward >= attack.most - 1e-6 if honest else score.reward <= attack.most + 1e-6
 
 
-def _show(rows: list[dict[str, object]], wrong: int, unmeasured: int) -> None:
+def _show(rows: Sequence[Mapping[str, object]], wrong: int, unmeasured: int) -> None:
     grid = output.table("", "kind", "name", ">reward", ">due", "outcome", "what it tries")
     for row in rows:
         mark = "?" if row["right"] is None else "✓" if row["right"] else "✗"

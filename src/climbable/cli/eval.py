@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from climbable.cli import options, output
-
 from climbable.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ VERB = {"trained": "train", "warmup": "warmup"}
 @options.blender
 @options.as_json
 def command(recipe: Path, folder: Path | None, policy: str | None, blender: str | None, as_json: bool) -> int:
-    """A policy on test tasks of trained and held-out families, with intervals.
+    r"""A policy on test tasks of trained and held-out families, with intervals.
 
     \b
     Example:

@@ -6,11 +6,14 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from climbable.core.plain import plain
 from climbable.core.types import finite_json
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+__all__ = ["console", "emit", "plain", "say", "table", "value"]
 
 
 def emit(value: Any, *, indent: bool = True) -> None:
@@ -39,15 +42,6 @@ def table(*columns: str, title: str | None = None) -> Table:
     for name in columns:
         grid.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left", overflow="fold")
     return grid
-
-
-def plain(text: object, most: int = 0) -> str:
-    """`text` with control characters and lone surrogates escaped, cut to `most` characters (0: not cut).
-
-    A completion may hold escape sequences that rewrite the screen; printed through here they are only ugly.
-    """
-    safe = "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in str(text))
-    return safe if not most or len(safe) <= most else safe[: most - 1] + "…"
 
 
 def value(item: object) -> str:

@@ -15,20 +15,19 @@ from climbable.cli import options, output
 @options.blender
 @options.as_json
 def command(recipe: Path, folder: Path | None, blender: str | None, as_json: bool) -> int:
-    """A few GRPO steps that must move the weights; they are thrown away. Exit status 1: they moved nothing.
+    r"""A few GRPO steps that must move the weights; they are thrown away. Exit status 1: they moved nothing.
 
     \b
     Example:
       climb pilot recipes/quickstart.toml --run runs/quickstart
     """
     from climbable.cli.stage import open_work
-    from climbable.core import records
     from climbable.pipeline import stages
 
     with open_work(recipe, folder, blender) as work:
-        stages.pilot(work)
+        record = stages.pilot(work)
         if as_json:
-            output.emit(records.read_json(work.run.pilot))
+            output.emit(record)
         else:
             output.say(f"the pilot moved the weights ({work.run.pilot}); next: climb train {recipe}")
     return 0

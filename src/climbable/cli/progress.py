@@ -1,4 +1,4 @@
-"""How a stage shows itself: a live line on a terminal, a plain line now and then elsewhere. Everything goes to stderr."""
+"""How a stage shows itself: a live line on a terminal, a plain line now and then elsewhere; all on stderr."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from climbable.cli.output import console, plain, say
 from climbable.core.progress import Progress
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
@@ -75,8 +76,8 @@ class Lines:
 class Live:
     """A line that is rewritten in place: stage, bar, how far, how long, the latest figures."""
 
-    def __init__(self) -> None:
-        self._console = console(stderr=True)
+    def __init__(self, screen: Console | None = None) -> None:
+        self._console = screen or console(stderr=True)
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
         self._figures: dict[str, float | str] = {}

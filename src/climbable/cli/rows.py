@@ -1,4 +1,4 @@
-"""``climb verify --rows``: a stream of rows in, a stream of answers out, in the same order and as soon as they are known.
+"""``climb verify --rows``: rows in, answers out, in the same order and as soon as they are known.
 
 One thread reads rows and hands them to the verifier; the main thread waits for the oldest and prints it. So whoever
 feeds a pipe row by row gets each answer without having to send the next row.
@@ -38,7 +38,7 @@ def verify_rows(skill: Skill, verifier: Verifier, file: str, *, quiet: bool) -> 
             raise UserError(f"cannot read the rows {file!r}: {error.strerror}; - reads stdin") from None
         threading.Thread(target=_feed, args=(skill, verifier, source, queue), daemon=True).start()
         malformed = unmeasured = rows = solved = 0
-        for answer in iter(queue.get, None):
+        while (answer := queue.get()) is not None:
             if isinstance(answer, BaseException):
                 raise answer
             rows += 1

@@ -1,10 +1,11 @@
-"""The ledger of a run, ``costs.jsonl``: one line a stage, appended when it ends. A stage without its line is not done."""
+"""The ledger of a run, ``costs.jsonl``: one line a stage, appended when it ends; without it a stage is not done."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from climbable.core import records
 from climbable.core.run import RunFolder
@@ -13,14 +14,15 @@ from climbable.recipe import Recipe
 
 
 @contextmanager
-def charged(run: RunFolder, recipe: Recipe, stage: str) -> Iterator[None]:
+def charged(run: RunFolder, recipe: Recipe, stage: str) -> Iterator[dict[str, Any]]:
     """Writes what the block cost under `stage`; a block that raises is charged too, but not as finished.
 
-    Samples of an earlier attempt that was killed before it could be charged are counted here; its seconds are lost.
+    The block is given a dict for whatever else its line should say. Samples of an earlier attempt that was killed
+    before it could be charged are counted here; its seconds are lost.
     """
-    began, finished = time.monotonic(), False
+    began, finished, further = time.monotonic(), False, dict[str, Any]()
     try:
-        yield
+        yield further
         finished = True
     finally:
         seconds = time.monotonic() - began
@@ -37,7 +39,7 @@ def charged(run: RunFolder, recipe: Recipe, stage: str) -> Iterator[None]:
             "currency": recipe.costs.currency,
             "at": time.time(),
         }
-        records.append(run.costs, [row])
+        records.append(run.costs, [row | further])
 
 
 def finished(run: RunFolder, stage: str) -> bool:

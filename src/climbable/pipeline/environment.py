@@ -59,7 +59,7 @@ def gpus() -> list[str]:
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:
-    """The commit that `folder` is at, and whether files differ from it; ``None`` outside a repository or without git."""
+    """The commit that `folder` is at, and whether files differ from it; ``None`` where git has nothing to say."""
     try:
         commit = _git(folder, "rev-parse", "HEAD")
         return {"commit": commit, "changed": bool(_git(folder, "status", "--porcelain", "--untracked-files=no"))}

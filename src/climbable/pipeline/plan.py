@@ -68,7 +68,7 @@ def stages(recipe: Recipe, skill: Skill) -> list[Stage]:
 def estimate(plan: list[Stage], done: Mapping[str, float], *, gpu: bool) -> dict[str, float]:
     """Seconds for each stage of `plan` that is not in `done`, the seconds of those that have ended.
 
-    The guess for a kind of work is scaled by what the finished stages of that kind took, or failing that by all of them.
+    The guess for a kind of work is scaled by what the finished stages of that kind took, or else by all of them.
     """
     guess = SECONDS["gpu" if gpu else "cpu"]
     ended = [stage for stage in plan if stage.name in done and stage.count]

@@ -1,4 +1,4 @@
-"""``climb run``: gate, evaluation, warm-up, gate again, pilot, GRPO, evaluation, report; it stops where a stage says no."""
+"""``climb run``: gate, evaluation, warm-up, gate again, pilot, GRPO, evaluation, report; stops where one says no."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from climbable.core.errors import StageSaysNo, Unavailable
 from climbable.core.stats import Interval, Paired
 from climbable.evaluate import Evaluation, Figures
 from climbable.pipeline import stages
-from climbable.pipeline.costs import seconds_by_stage
+from climbable.pipeline.costs import finished, seconds_by_stage
 from climbable.pipeline.environment import gpus
 from climbable.pipeline.plan import Stage, estimate
 from climbable.pipeline.plan import stages as planned
@@ -59,7 +59,7 @@ class Learnt:
 
 
 def run_recipe(work: Work) -> Learnt:
-    """Walks through the stages that are not finished. `StageSaysNo` where one says no; the report is written then too."""
+    """Walks through the stages that are not finished. Where one says no: `StageSaysNo`, after the report."""
     plan = planned(work.recipe, work.skill)
     gpu = bool(gpus()) and work.recipe.model.device != "cpu"
     _announce(work, plan, gpu)
@@ -76,7 +76,8 @@ def _walk(work: Work, plan: list[Stage], gpu: bool) -> Learnt:
     _left(work, plan, gpu)
     before = stages.evaluation(work, None, "base")
     _left(work, plan, gpu)
-    if untrained["answer"] == "no-go" and recipe.warmup.rows:
+    warm = finished(run, "warmup") or (untrained["answer"] == "no-go" and recipe.warmup.rows > 0)
+    if warm:
         stages.warmup(work)
         _left(work, plan, gpu)
         start = stages.gate(work, run.warmup, "gate", run.gate)
@@ -90,7 +91,7 @@ def _walk(work: Work, plan: list[Stage], gpu: bool) -> Learnt:
             f"the gate is closed: {'; '.join(start['reasons'])}. What may help: {'; '.join(start['advice'])}. "
             f"Change the recipe, and run it with another --run DIR"
         )
-    if run.warmup.exists():
+    if warm:
         stages.evaluation(work, run.warmup, "warmup")
         _left(work, plan, gpu)
     stages.pilot(work)
@@ -107,7 +108,8 @@ def write_report(work: Work) -> Path | None:
     from climbable.report import write_report as write
 
     try:
-        return write(work.run)
+        written: Path = write(work.run)
+        return written
     except Unavailable as error:
         work.progress.say(f"no report: {error}")
         return None

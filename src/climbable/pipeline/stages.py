@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from climbable.core import records
-from climbable.core.errors import Unavailable
+from climbable.core.errors import StageSaysNo, Unavailable
 from climbable.core.gate import Answer, Bar, GateVerdict, judge_gate
 from climbable.core.progress import Progress
 from climbable.core.run import RunFolder
@@ -41,7 +41,7 @@ class LoadedPolicy(Policy, Protocol):
 
 @dataclass(kw_only=True)
 class Work:
-    """What the stages share: recipe, skill, folder, and the verifier and policy that are open, each made when needed."""
+    """What the stages share: recipe, skill, folder, and the verifier and policy in use, each made when needed."""
 
     recipe: Recipe
     skill: Skill
@@ -106,6 +106,7 @@ def open_policy(recipe: Recipe, skill: Skill, *, adapter: Path | None = None, na
         max_new_tokens=recipe.sampling.max_new_tokens,
         device=recipe.model.device,
         dtype=recipe.model.dtype,
+        cache=recipe.sampling.cache,
         adapter=adapter,
     )
 
@@ -141,8 +142,8 @@ def measure_gate(
     bar = Bar(least_mean=recipe.gate.least_mean, most_mean=recipe.gate.most_mean, least_signal=recipe.gate.least_signal)
     verdict = judge_gate(groups, ceiling=skill.ceiling, bar=bar)
     asked = {
-        "policy": policy.name,
-        "fingerprint": policy.fingerprint,
+        "name": policy.name,
+        "policy": policy.fingerprint,
         "prompt_digest": policy.prompt_digest,
         "temperature": recipe.sampling.temperature,
         "families": list(families),
@@ -179,34 +180,43 @@ def warmup(work: Work) -> None:
         from climbable.train import warm_up
 
         work.close_policy()
-        with charged(work.run, work.recipe, "warmup"):
-            warm_up(work.recipe, work.skill, work.run, progress=work.progress)
+        with charged(work.run, work.recipe, "warmup") as line:
+            line["tokens"] = warm_up(work.recipe, work.skill, work.run, progress=work.progress).tokens
 
 
-def pilot(work: Work) -> None:
-    """A few GRPO steps that are thrown away; `StageSaysNo` if they move nothing."""
+def pilot(work: Work) -> dict[str, Any]:
+    """The pilot's record: a few GRPO steps, thrown away, must have moved something. `StageSaysNo` if they did not."""
     if not (finished(work.run, "pilot") and work.run.pilot.exists()):
         from climbable.train import run_pilot
 
         work.close_policy()
         with charged(work.run, work.recipe, "pilot"):
             run_pilot(work.recipe, work.skill, work.verifier, work.run, progress=work.progress)
+    record = dict(records.read_json(work.run.pilot))
+    work.progress.say(f"pilot: {record['answer']}: {'; '.join(record['reasons'])}")
+    if record["answer"] != "go":
+        raise StageSaysNo(
+            f"the pilot learnt nothing: {'; '.join(record['reasons'])}. "
+            "Change the recipe, and run it with another --run DIR"
+        )
+    return record
 
 
 def grpo(work: Work, *, force: bool = False) -> None:
-    """GRPO from the run's start; goes on from its last checkpoint if there is one."""
+    """GRPO from the warm-up, or the bare model; goes on from the last checkpoint if there is one."""
     if not (finished(work.run, "train") and work.run.adapter.exists()):
         from climbable.train import train
 
         work.close_policy()
-        with charged(work.run, work.recipe, "train"):
+        with charged(work.run, work.recipe, "train") as line:
+            line["forced"] = force
             train(
                 work.recipe,
                 work.skill,
                 work.verifier,
                 work.run,
                 progress=work.progress,
-                resume=work.run.checkpoints.exists(),
+                resume=True,
                 force=force,
             )
 

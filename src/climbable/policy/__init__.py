@@ -23,6 +23,7 @@ def load_policy(
     max_new_tokens: int = 192,
     device: str = "auto",
     dtype: str = "auto",
+    cache: str = "auto",
     adapter: Path | None = None,
 ) -> ScriptedPolicy | ServerPolicy | ModelPolicy:
     """The policy called `name`: ``scripted:NAME``, ``openai:BASE_URL#MODEL``, ``smollm2``, a folder or a hub name.
@@ -45,5 +46,6 @@ def load_policy(
         max_new_tokens=max_new_tokens,
         device=device,
         dtype=dtype,
+        cache=cache,
         adapter=adapter,
     )

@@ -1,0 +1,126 @@
+"""The reward function that TRL calls: verifies, records each finished group, and hands back what groups are worth."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from climbable.core import records
+from climbable.core.errors import Unavailable
+from climbable.core.group import Group, Sample, has_signal, signal
+from climbable.core.skill import Skill
+from climbable.core.types import Outcome
+from climbable.rollout import record
+from climbable.verify import Verifier
+
+MOST_BLIND_STEPS = 3
+"""So many steps in a row without one measured sample end the run: nothing is learnt, and the machine needs a look."""
+
+
+class Grader:
+    """Rewards for one stage's steps, and the figures of the latest one."""
+
+    def __init__(
+        self,
+        skill: Skill,
+        verifier: Verifier,
+        tokenizer: Any,
+        ends: Sequence[int],
+        group: int,
+        rollouts: Path,
+        stage: str,
+    ) -> None:
+        self.figures: dict[str, Any] = {}
+        """Of the latest step, for the metrics."""
+        self._skill = skill
+        self._verifier = verifier
+        self._tokenizer = tokenizer
+        self._ends = set(ends)
+        self._group = group
+        self._rollouts = rollouts
+        self._stage = stage
+        self._seconds: dict[str, float] = {}
+        self._blind_steps = 0
+
+    @contextlib.contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Adds the time of a block to the step's seconds for `part`."""
+        started = time.monotonic()
+        yield
+        self._seconds[part] = self._seconds.get(part, 0.0) + time.monotonic() - started
+
+    def take_seconds(self) -> dict[str, float]:
+        """The seconds since the last call, by part."""
+        seconds, self._seconds = self._seconds, {}
+        return seconds
+
+    def rewards(
+        self, prompts: Sequence[str], completion_ids: Sequence[Sequence[int]], trainer_state: Any, **_: Any
+    ) -> list[float | None]:
+        """One reward a completion, in order; ``None`` where unmeasured. Whole groups follow each other.
+
+        A group whose rewards differ only by rounding gets its mean throughout: TRL would divide by the tiny spread.
+        """
+        step = trainer_state.global_step + 1
+        with self.timed("reward"):
+            groups = self._groups(prompts, completion_ids)
+            for group in groups:
+                rows = record(group, stage=self._stage, step=step, policy=self._stage)
+                records.append(self._rollouts, rows)
+        self._note(groups)
+        return [reward for group in groups for reward in _levelled(group.rewards)]
+
+    def _groups(self, prompts: Sequence[str], completion_ids: Sequence[Sequence[int]]) -> list[Group]:
+        tasks = [self._skill.task_by_id(prompt) for prompt in prompts]
+        texts = [self._tokenizer.decode(list(ids), skip_special_tokens=True) for ids in completion_ids]
+        scores = self._verifier.verify_many(list(zip(tasks, texts, strict=True)))
+        groups = []
+        for start in range(0, len(tasks), self._group):
+            places = range(start, start + self._group)
+            assert len({prompts[place] for place in places}) == 1, "a group is the completions of one task"
+            samples = tuple(
+                Sample(
+                    task=tasks[place],
+                    sample=place - start,
+                    completion=texts[place],
+                    tokens=len(completion_ids[place]),
+                    truncated=not completion_ids[place] or completion_ids[place][-1] not in self._ends,
+                    score=scores[place],
+                )
+                for place in places
+            )
+            groups.append(Group(task=tasks[start], samples=samples))
+        return groups
+
+    def _note(self, groups: Sequence[Group]) -> None:
+        samples = [sample for group in groups for sample in group.samples]
+        measured = [sample.score for sample in samples if sample.score.reward is not None]
+        self._blind_steps = 0 if measured else self._blind_steps + 1
+        if self._blind_steps >= MOST_BLIND_STEPS:
+            raise Unavailable(
+                f"nothing could be measured in {MOST_BLIND_STEPS} steps in a row ({samples[0].score.detail}): see "
+                "`climb doctor`, then go on with --resume"
+            )
+        counts = signal([group.rewards for group in groups], ceiling=self._skill.ceiling)
+        many = max(1, len(measured))
+        self.figures = {
+            "reward": sum(score.reward or 0.0 for score in measured) / many if measured else None,
+            "pass_at_1": sum(score.solved for score in measured) / many,
+            "signal": counts.to_json(),
+            "crashed": sum(score.outcome is Outcome.FAILED for score in measured) / many,
+            "unmeasured": len(samples) - len(measured),
+            "samples": len(samples),
+            "tokens": sum(sample.tokens for sample in samples),
+            "truncated": sum(sample.truncated for sample in samples) / len(samples),
+        }
+
+
+def _levelled(rewards: Sequence[float | None]) -> list[float | None]:
+    measured = [reward for reward in rewards if reward is not None]
+    if not measured or has_signal(rewards):
+        return list(rewards)
+    mean = sum(measured) / len(measured)
+    return [None if reward is None else mean for reward in rewards]

@@ -1,0 +1,205 @@
+"""GRPO: the recipe's prompts are sampled, verified, compared within their groups, and the adapter moves towards the better.
+
+TRL's `GRPOTrainer` does the objective and the update; sampling and rewards are ours, so that prompt, sampler and
+verifier are the same in training and evaluation, and so that every finished group is on disk before the update.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from climbable.core import records
+from climbable.core.errors import StageSaysNo
+from climbable.core.progress import Progress
+from climbable.core.run import RunFolder
+from climbable.core.skill import Skill
+from climbable.core.types import Task
+from climbable.policy.model import prompt_ids, sampler_settings
+from climbable.policy.quiet import quiet_libraries
+from climbable.policy.sampler import sample_ids
+from climbable.recipe import Recipe
+from climbable.rollout import seed_of
+from climbable.train import preflight
+from climbable.train.grader import Grader
+from climbable.train.learner import Learner, load_learner, save_learner
+from climbable.train.recorder import COMPLETE, recorder
+from climbable.verify import Verifier
+
+STAGE = "train"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainResult:
+    """What a stretch of GRPO did."""
+
+    steps: int
+    samples: int
+    tokens: int
+    seconds: float
+    first_reward: float
+    last_reward: float
+    forced: bool = False
+
+
+def train(
+    recipe: Recipe,
+    skill: Skill,
+    verifier: Verifier,
+    run: RunFolder,
+    *,
+    progress: Progress,
+    resume: bool = False,
+    force: bool = False,
+) -> TrainResult:
+    """The whole stage: from the warm-up's adapter (or the bare model) to ``run.adapter``.
+
+    Refuses to start unless gate and pilot said go to this very policy; `force` goes on all the same and is recorded.
+    With `resume` it goes on from the last whole checkpoint, and groups beyond that are sampled anew.
+    """
+    quiet_libraries()
+    learner = load_learner(recipe, skill, run.warmup if run.warmup.exists() else None)
+    if not force:
+        preflight.require_go(run, learner, recipe)
+    result = optimise(
+        recipe, skill, verifier, learner, run, stage=STAGE, steps=recipe.train.steps, progress=progress, resume=resume
+    )
+    save_learner(learner, run.adapter, recipe)
+    return TrainResult(**result, forced=force)
+
+
+def optimise(
+    recipe: Recipe,
+    skill: Skill,
+    verifier: Verifier,
+    learner: Learner,
+    run: RunFolder,
+    *,
+    stage: str,
+    steps: int,
+    progress: Progress,
+    resume: bool = False,
+) -> dict[str, Any]:
+    """`steps` updates of the learner in place, with rollouts, metrics and checkpoints under `stage`."""
+    import torch
+    from datasets import Dataset
+    from transformers import PrinterCallback
+    from trl import GRPOTrainer
+
+    checkpoint = last_checkpoint(run.checkpoints / stage) if resume else None
+    done = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
+    forget_beyond(run, stage, done)
+    tasks = training_tasks(recipe, skill, steps)[done * recipe.train.prompts :]
+    preflight.require_steps(tasks, recipe)
+    settings = sampler_settings(
+        learner.model,
+        learner.tokenizer,
+        temperature=recipe.sampling.temperature,
+        top_p=recipe.sampling.top_p,
+        max_new_tokens=recipe.sampling.max_new_tokens,
+        cache=recipe.sampling.cache,
+    )
+    grader = Grader(skill, verifier, learner.tokenizer, settings.ends, recipe.train.group, run.rollouts, stage)
+
+    def sample(prompts: Sequence[str], trainer: Any) -> dict[str, Any]:
+        """TRL's hook for generation; a prompt here is a task's id, so that no other rendering can slip in."""
+        with grader.timed("sample"):
+            ids = [prompt_ids(learner.tokenizer, skill, skill.task_by_id(task)) for task in prompts]
+            model = trainer.accelerator.unwrap_model(trainer.model)
+            model.eval()
+            completions = sample_ids(model, ids, settings)
+            model.train()
+        return {"prompt_ids": ids, "completion_ids": completions, "logprobs": None}
+
+    callback = recorder(run, stage, grader, progress)
+    trainer = GRPOTrainer(
+        model=learner.model,
+        processing_class=learner.tokenizer,
+        reward_funcs=[grader.rewards],
+        rollout_func=sample,
+        train_dataset=Dataset.from_list([{"prompt": task.id} for task in tasks]),
+        args=trainer_settings(recipe, learner, run.checkpoints / stage, steps),
+        callbacks=[callback],
+    )
+    trainer.remove_callback(PrinterCallback)
+    torch.manual_seed(seed_of(recipe.seed, stage, done))
+    progress.start(stage, steps, "steps")
+    progress.advance(done)
+    if done < steps:
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    progress.finish()
+    if trainer.state.global_step < steps and done < steps:
+        raise StageSaysNo(f"the trainer stopped after {trainer.state.global_step} of {steps} steps without an error")
+    return callback.summary()
+
+
+def training_tasks(recipe: Recipe, skill: Skill, steps: int) -> list[Task]:
+    """The tasks of every step, in order: fresh ones from the train split, families in turn.
+
+    They begin behind the tasks that the warm-up may have shown.
+    """
+    families = recipe.families or skill.trained_families()
+    count = steps * recipe.train.prompts
+    first = max(64, 4 * recipe.warmup.rows)
+    return [skill.task(families[i % len(families)], "train", first + i // len(families)) for i in range(count)]
+
+
+def trainer_settings(recipe: Recipe, learner: Learner, folder: Path, steps: int) -> Any:
+    """TRL's configuration: one generation and one update a step, whatever the micro-batch."""
+    from trl import GRPOConfig
+
+    a_step = recipe.train.prompts * recipe.train.group
+    micro = recipe.train.micro_batch or a_step
+    gpu = learner.device.startswith("cuda")
+    return GRPOConfig(
+        output_dir=str(folder),
+        max_steps=steps,
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=a_step // micro,
+        num_generations=recipe.train.group,
+        max_completion_length=recipe.sampling.max_new_tokens,
+        temperature=recipe.sampling.temperature,
+        top_p=recipe.sampling.top_p,
+        learning_rate=recipe.train.learning_rate,
+        lr_scheduler_type=recipe.train.schedule,
+        warmup_steps=recipe.train.warmup_steps,
+        beta=recipe.train.beta,
+        loss_type=recipe.train.loss,
+        scale_rewards=recipe.train.scale_rewards,
+        max_grad_norm=recipe.train.max_grad_norm,
+        weight_decay=0.0,  # with it weights move even where no reward differs
+        gradient_checkpointing=recipe.train.gradient_checkpointing,
+        bf16=gpu,
+        use_cpu=not gpu,
+        dataloader_pin_memory=gpu,
+        seed=recipe.seed,
+        shuffle_dataset=False,
+        remove_unused_columns=False,
+        ignore_data_skip=True,  # a resumed run is given the tasks that are left
+        logging_steps=1,
+        save_strategy="steps" if folder.name == STAGE else "no",
+        save_steps=recipe.train.checkpoint_every,
+        save_total_limit=2,
+        report_to=[],
+        disable_tqdm=True,
+    )
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The newest checkpoint that was written whole; what a kill left half written is removed."""
+    whole = []
+    for path in folder.glob("checkpoint-*"):
+        if (path / COMPLETE).exists():
+            whole.append(path)
+        else:
+            shutil.rmtree(path)
+    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def forget_beyond(run: RunFolder, stage: str, done: int) -> None:
+    """Drops the records of steps that the checkpoint does not hold: they are made anew."""
+    for path in (run.rollouts, run.metrics):
+        records.rewrite(path, lambda row: row["stage"] != stage or row["step"] <= done)

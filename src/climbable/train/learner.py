@@ -1,0 +1,109 @@
+"""The model that learns: its weights, what of them is trained, and how it is saved."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from climbable.core.errors import Unavailable, UserError
+from climbable.core.skill import Skill
+from climbable.policy import loading
+from climbable.policy.model import prompt_digest
+from climbable.recipe import Recipe
+
+TARGETS: Mapping[str, tuple[str, ...]] = {
+    "nemotron_h": ("q_proj", "k_proj", "v_proj", "o_proj", "in_proj"),  # out_proj's fused kernel gives no gradient
+    "gpt2": ("c_attn", "c_proj", "c_fc"),
+    "phi3": ("qkv_proj", "o_proj", "gate_up_proj", "down_proj"),
+}
+"""Modules that get an adapter, by architecture, where they are not `USUAL_TARGETS`."""
+
+USUAL_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learner:
+    """A model with something to train, its tokenizer, and what ties it to the other stages."""
+
+    model: Any
+    tokenizer: Any
+    device: str
+    fingerprint: str
+    """Of the weights before this stage."""
+    prompt_digest: str
+    trainable: int
+    """Number of parameters that are trained."""
+
+
+def load_learner(recipe: Recipe, skill: Skill, start: Path | None) -> Learner:
+    """The recipe's model, from `start` (an adapter, or a whole model after full fine-tuning) or untrained."""
+    source = loading.locate(recipe.model.name, start)
+    device = loading.pick_device(recipe.model.device)
+    tokenizer = loading.load_tokenizer(source)
+    full = recipe.model.method == "full"
+    # Full fine-tuning keeps float32 weights: in pure bfloat16 small updates are rounded away.
+    model = loading.load_base(source, device=device, dtype="float32" if full else recipe.model.dtype)
+    if not full and source.adapter is not None:
+        model = loading.load_adapter(model, source, trainable=True)
+    elif not full:
+        model = _with_adapter(model, recipe)
+    trainable = sum(weights.numel() for weights in model.parameters() if weights.requires_grad)
+    if not trainable:
+        raise Unavailable("none of the model's parameters would be trained; the adapter was loaded frozen")
+    return Learner(
+        model=model,
+        tokenizer=tokenizer,
+        device=device,
+        fingerprint=loading.fingerprint(source),
+        prompt_digest=prompt_digest(tokenizer, skill),
+        trainable=trainable,
+    )
+
+
+def save_learner(learner: Learner, target: Path, recipe: Recipe) -> None:
+    """Writes the adapter, or the whole model, to `target`, whole or not at all. An adapter names its base as the recipe does."""
+    beside = target.with_name(f".{target.name}.new")
+    shutil.rmtree(beside, ignore_errors=True)
+    for config in getattr(learner.model, "peft_config", {}).values():
+        config.base_model_name_or_path = recipe.model.name
+    learner.model.save_pretrained(beside)
+    learner.tokenizer.save_pretrained(beside)
+    shutil.rmtree(target, ignore_errors=True)
+    os.replace(beside, target)
+
+
+def trained_weights(learner: Learner) -> dict[str, Any]:
+    """A copy of every trained tensor, by name, on the CPU."""
+    return {
+        name: weights.detach().to("cpu", copy=True)
+        for name, weights in learner.model.named_parameters()
+        if weights.requires_grad
+    }
+
+
+def targets(recipe: Recipe, architecture: str) -> tuple[str, ...]:
+    """The modules that get an adapter: the recipe's, or the architecture's."""
+    return recipe.model.lora_targets or TARGETS.get(architecture, USUAL_TARGETS)
+
+
+def _with_adapter(model: Any, recipe: Recipe) -> Any:
+    from peft import LoraConfig, get_peft_model
+
+    config = LoraConfig(
+        r=recipe.model.lora_rank,
+        lora_alpha=recipe.model.lora_alpha,
+        lora_dropout=0.0,  # dropout would make the sampler and the trainer two different policies
+        target_modules=list(targets(recipe, model.config.model_type)),
+        task_type="CAUSAL_LM",
+    )
+    try:
+        return get_peft_model(model, config, autocast_adapter_dtype=True)
+    except ValueError as error:
+        raise UserError(
+            f"no module of {recipe.model.name!r} ({model.config.model_type}) matches {', '.join(config.target_modules)}: "
+            f"set 'model.lora_targets' in the recipe ({error})"
+        ) from error

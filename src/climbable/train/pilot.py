@@ -1,0 +1,122 @@
+"""The pilot: a few GRPO steps that must show life before a night is spent. Its weights are thrown away.
+
+Three things must have moved: the gradient, the trained weights, and what the sampler makes of fixed sequences.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from climbable.core import records
+from climbable.core.progress import Progress
+from climbable.core.run import RunFolder
+from climbable.core.skill import Skill
+from climbable.policy.model import prompt_ids
+from climbable.policy.quiet import quiet_libraries
+from climbable.recipe import Recipe
+from climbable.train.grpo import optimise, training_tasks
+from climbable.train.learner import Learner, load_learner, trained_weights
+from climbable.verify import Verifier
+
+STAGE = "pilot"
+
+SMALLEST_CHANGE = 1e-7
+"""Of a sequence's mean log-probability per token: below it is the noise of single precision."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PilotVerdict:
+    """Whether a gradient arrives, with the figures that say so."""
+
+    answer: str
+    """``go`` or ``no-go``."""
+    reasons: tuple[str, ...]
+    steps: int
+    largest_grad_norm: float
+    changed_weights: float
+    """Share of the trained tensors that are no longer what they were."""
+    logprob_change: float
+    """Largest change of a fixed sequence's mean log-probability per token."""
+    signal_share: float
+    policy: str
+    prompt_digest: str
+    temperature: float
+
+
+def run_pilot(recipe: Recipe, skill: Skill, verifier: Verifier, run: RunFolder, *, progress: Progress) -> PilotVerdict:
+    """Trains ``recipe.pilot.steps`` steps through the same code as the real run, and writes ``pilot.json``."""
+    quiet_libraries()
+    learner = load_learner(recipe, skill, run.warmup if run.warmup.exists() else None)
+    weights, logprobs = trained_weights(learner), fixed_logprobs(learner, recipe, skill)
+    optimise(recipe, skill, verifier, learner, run, stage=STAGE, steps=recipe.pilot.steps, progress=progress)
+    verdict = judge_pilot(recipe, learner, run, weights, logprobs, fixed_logprobs(learner, recipe, skill))
+    records.write_json(run.pilot, asdict(verdict))
+    return verdict
+
+
+def judge_pilot(
+    recipe: Recipe,
+    learner: Learner,
+    run: RunFolder,
+    weights: dict[str, Any],
+    before: list[float],
+    after: list[float],
+) -> PilotVerdict:
+    """The verdict on a pilot whose steps are in ``metrics.jsonl``; `weights` are copies from before it."""
+    rows = [row for row in records.read(run.metrics) if row["stage"] == STAGE]
+    now = trained_weights(learner)
+    changed = sum(not bool((now[name] == old).all()) for name, old in weights.items()) / len(weights)
+    grad_norm = max(row["grad_norm"] for row in rows)
+    change = max(abs(b - a) for a, b in zip(before, after, strict=True))
+    groups = sum(row["signal"]["groups"] for row in rows)
+    share = sum(row["signal"]["with_signal"] for row in rows) / groups
+    reasons = _dead(recipe, share, grad_norm, changed, change)
+    return PilotVerdict(
+        answer="no-go" if reasons else "go",
+        reasons=tuple(reasons)
+        or (f"in {len(rows)} steps the gradient norm reached {grad_norm:.3g} and the policy moved",),
+        steps=len(rows),
+        largest_grad_norm=grad_norm,
+        changed_weights=changed,
+        logprob_change=change,
+        signal_share=share,
+        policy=learner.fingerprint,
+        prompt_digest=learner.prompt_digest,
+        temperature=recipe.sampling.temperature,
+    )
+
+
+def fixed_logprobs(learner: Learner, recipe: Recipe, skill: Skill) -> list[float]:
+    """The mean log-probability per token that the model gives to the teacher's answers to a few tasks."""
+    import torch
+
+    values = []
+    learner.model.eval()
+    for task in training_tasks(recipe, skill, 1)[:4]:
+        prompt = prompt_ids(learner.tokenizer, skill, task)
+        answer = learner.tokenizer(skill.teach(task, 0), add_special_tokens=False)["input_ids"]
+        ids = torch.tensor([prompt + answer], device=learner.model.device)
+        with torch.no_grad():
+            logits = learner.model(ids).logits[0, len(prompt) - 1 : -1].float()
+        picked = logits.log_softmax(-1).gather(1, ids[0, len(prompt) :, None])
+        values.append(float(picked.mean()))
+    learner.model.train()
+    return values
+
+
+def _dead(recipe: Recipe, share: float, grad_norm: float, changed: float, change: float) -> list[str]:
+    """Why nothing was learnt, the likeliest cause first; nothing if all three moved."""
+    if grad_norm > 0 and changed > 0 and change > SMALLEST_CHANGE and math.isfinite(change):
+        return []
+    reasons = []
+    if share == 0:
+        reasons.append("no group had rewards that differ, so every advantage was 0: warm up, or change the tasks")
+    if grad_norm == 0 and share > 0:
+        reasons.append("rewards differed, but the gradient norm was 0: the trained modules are cut off from the loss")
+    if changed == 0:
+        reasons.append(f"no trained tensor changed (learning rate {recipe.train.learning_rate:g})")
+    if change <= SMALLEST_CHANGE or not math.isfinite(change):
+        reasons.append("the sampler's log-probabilities did not change: what is trained is not what samples")
+    return reasons
