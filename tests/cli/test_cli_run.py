@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 import subprocess
@@ -5,6 +6,7 @@ import sys
 
 import pytest
 
+import toy
 from climbable.cli import main
 
 WITH_TOY = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -128,3 +130,18 @@ def test_a_typo_in_a_recipe_is_told_before_anything_is_written(recipe, tmp_path,
     assert main([verb, str(recipe), "--run", str(tmp_path / "run")]) == 2
     assert told in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_what_could_not_be_measured_is_measured_when_the_run_is_resumed(recipe, tmp_path, capsys, monkeypatch):
+    def judge(task, artefact):
+        raise ZeroDivisionError
+
+    recipe.write_text(recipe.read_text().replace("toy:SKILL", "toy:FLAKY"))
+    monkeypatch.setattr(toy, "FLAKY", dataclasses.replace(toy.SKILL, judge=judge), False)
+    arguments = ["run", str(recipe), "--run", str(tmp_path / "run"), "--resume"]
+    assert main(arguments) == 3
+    assert "climb doctor" in capsys.readouterr().err
+    assert not (tmp_path / "run/gate.untrained.json").exists()
+    monkeypatch.setattr(toy, "FLAKY", toy.SKILL)
+    assert main(arguments) == 1
+    assert "above the band" in capsys.readouterr().err

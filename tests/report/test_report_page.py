@@ -146,3 +146,10 @@ def test_the_verb_writes_where_it_is_told(finished_run, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == {"report": str(tmp_path / "page.html")}
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
     assert main(["report", str(tmp_path / "nowhere")]) == 2
+
+
+def test_a_forced_run_says_so(finished_run):
+    assert "was forced" not in page(finished_run)
+    rows = [json.loads(line) for line in finished_run.costs.read_text().splitlines()]
+    finished_run.costs.write_text("".join(json.dumps(row | {"forced": row["stage"] == "train"}) + "\n" for row in rows))
+    assert "was forced" in page(finished_run)

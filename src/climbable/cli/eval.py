@@ -36,6 +36,7 @@ def command(recipe: Path, folder: Path | None, policy: str | None, blender: str 
     """
     from climbable.cli.stage import open_work
     from climbable.pipeline import stages
+    from climbable.pipeline.costs import finished
 
     with open_work(recipe, folder, blender) as work:
         own = {"trained": work.run.adapter, "warmup": work.run.warmup}
@@ -43,6 +44,8 @@ def command(recipe: Path, folder: Path | None, policy: str | None, blender: str 
         if name in own and not own[name].exists():
             raise UserError(f"{work.run.path} has no {own[name].name}/ yet: `climb {VERB[name]} {recipe}` makes it")
         figures = stages.evaluation(work, own.get(name), name)
+        if name == "trained" and finished(work.run, "eval.base"):
+            stages.comparison(work, "base", "trained")
         if as_json:
             output.emit(figures.to_json())
         else:

@@ -18,9 +18,10 @@ def charged(run: RunFolder, recipe: Recipe, stage: str) -> Iterator[dict[str, An
     """Writes what the block cost under `stage`; a block that raises is charged too, but not as finished.
 
     The block is given a dict for whatever else its line should say. Samples of an earlier attempt that was killed
-    before it could be charged are counted here; its seconds are lost.
+    before it could be charged are counted here, and also apart as ``kept``; its seconds are lost.
     """
     began, finished, further = time.monotonic(), False, dict[str, Any]()
+    kept, _ = _uncharged(run, stage)
     try:
         yield further
         finished = True
@@ -34,6 +35,7 @@ def charged(run: RunFolder, recipe: Recipe, stage: str) -> Iterator[dict[str, An
             "seconds": round(seconds, 2),
             "gpu_seconds": round(seconds * min(devices, 1), 2),
             "samples": samples,
+            "kept": kept,
             "tokens": tokens,
             "money": round(seconds / 3600 * recipe.costs.price_per_hour, 4),
             "currency": recipe.costs.currency,
@@ -48,8 +50,13 @@ def finished(run: RunFolder, stage: str) -> bool:
 
 
 def seconds_by_stage(run: RunFolder) -> dict[str, float]:
-    """How long each finished stage took."""
-    return {row["stage"]: row["seconds"] for row in records.read(run.costs) if row["finished"]}
+    """How long each finished stage takes as a whole; what a killed attempt left is added at the rate of the rest."""
+    seconds = {}
+    for row in records.read(run.costs):
+        if row["finished"]:
+            fresh = row["samples"] - row["kept"]
+            seconds[row["stage"]] = row["seconds"] * (row["samples"] / fresh if fresh > 0 else 1.0)
+    return seconds
 
 
 def _uncharged(run: RunFolder, stage: str) -> tuple[int, int]:

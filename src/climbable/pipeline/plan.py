@@ -51,7 +51,7 @@ def stages(recipe: Recipe, skill: Skill) -> list[Stage]:
         *(warm if rows else []),
         Stage(
             name="pilot",
-            says=f"pilot of {recipe.pilot.steps} GRPO steps",
+            says=f"pilot, GRPO steps: {recipe.pilot.steps}",
             work="step",
             count=recipe.pilot.steps * step,
         ),

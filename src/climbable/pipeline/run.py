@@ -75,13 +75,12 @@ def _walk(work: Work, plan: list[Stage], gpu: bool) -> Learnt:
     untrained = stages.gate(work, None, "gate.untrained", run.untrained_gate)
     _left(work, plan, gpu)
     before = stages.evaluation(work, None, "base")
-    _left(work, plan, gpu)
     warm = finished(run, "warmup") or (untrained["answer"] == "no-go" and recipe.warmup.rows > 0)
     if warm:
+        _left(work, plan, gpu)
         stages.warmup(work)
         _left(work, plan, gpu)
         start = stages.gate(work, run.warmup, "gate", run.gate)
-        _left(work, plan, gpu)
     else:
         plan = [stage for stage in plan if not stage.maybe]
         records.write_json(run.gate, untrained)
@@ -89,8 +88,9 @@ def _walk(work: Work, plan: list[Stage], gpu: bool) -> Learnt:
     if start["answer"] != "go":
         raise StageSaysNo(
             f"the gate is closed: {'; '.join(start['reasons'])}. What may help: {'; '.join(start['advice'])}. "
-            f"Change the recipe, and run it with another --run DIR"
+            "Change the recipe, and run it with another --run DIR"
         )
+    _left(work, plan, gpu)
     if warm:
         stages.evaluation(work, run.warmup, "warmup")
         _left(work, plan, gpu)
@@ -119,11 +119,9 @@ def _announce(work: Work, plan: list[Stage], gpu: bool) -> None:
     done = seconds_by_stage(work.run)
     expected = estimate(plan, done, gpu=gpu)
     how = "from what was measured so far" if done else "guessed for a small model; better after the first stage"
-    work.progress.say(f"{work.recipe.name}: about {minutes(sum(expected.values()))}, {how}")
+    work.progress.say(f"{work.recipe.name}: {minutes(sum(expected.values()))}, {how}")
     for number, stage in enumerate(plan, 1):
-        took = (
-            f"done in {minutes(done[stage.name])}" if stage.name in done else f"about {minutes(expected[stage.name])}"
-        )
+        took = f"done in {minutes(done[stage.name])}" if stage.name in done else minutes(expected[stage.name])
         work.progress.say(f"  {number}. {stage.says}{', if the gate asks for it' if stage.maybe else ''} ({took})")
 
 
@@ -131,14 +129,14 @@ def _left(work: Work, plan: list[Stage], gpu: bool) -> None:
     expected = estimate(plan, seconds_by_stage(work.run), gpu=gpu)
     if expected:
         following = next(stage for stage in plan if stage.name in expected)
-        work.progress.say(f"about {minutes(sum(expected.values()))} left; next: {following.says}")
+        work.progress.say(f"{minutes(sum(expected.values()))} left; next: {following.says}")
 
 
 def minutes(seconds: float) -> str:
-    """``under a minute``, ``7 min``, ``2.5 h``."""
+    """``under a minute``, ``about 7 min``, ``about 2.5 h``."""
     if seconds < 45:
         return "under a minute"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
 
 
 def _change(what: str, before: Figures, after: Figures) -> str:

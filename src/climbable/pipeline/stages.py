@@ -154,7 +154,7 @@ def measure_gate(
 
 
 def gate(work: Work, adapter: Path | None, stage: str, file: Path) -> dict[str, Any]:
-    """The gate's record on the model with `adapter`, kept in `file`. Unmeasured is `Unavailable`, and is not kept."""
+    """The gate's record on the model with `adapter`, kept in `file`. Unmeasured is `Unavailable`, and not kept."""
     if not (finished(work.run, stage) and file.exists()):
         with charged(work.run, work.recipe, stage):
             verdict, record = measure_gate(
@@ -167,6 +167,7 @@ def gate(work: Work, adapter: Path | None, stage: str, file: Path) -> dict[str, 
                 progress=work.progress,
             )
             if verdict.answer is Answer.UNMEASURED:
+                forget_unmeasured(work.run, stage)
                 raise Unavailable("; ".join((*verdict.reasons, *verdict.advice)))
             records.write_json(file, record)
     record = records.read_json(file)
@@ -219,6 +220,13 @@ def grpo(work: Work, *, force: bool = False) -> None:
                 resume=True,
                 force=force,
             )
+
+
+def forget_unmeasured(run: RunFolder, stage: str) -> None:
+    """Drops the recorded groups of `stage` that hold an unmeasured sample, so that a resumed run samples them anew."""
+    rows = (row for row in records.read(run.rollouts) if row["stage"] == stage)
+    lost = {row["task"] for row in rows if row["score"]["reward"] is None}
+    records.rewrite(run.rollouts, lambda row: row["stage"] != stage or row["task"] not in lost)
 
 
 def evaluation(work: Work, adapter: Path | None, name: str) -> Evaluation:

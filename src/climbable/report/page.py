@@ -38,6 +38,7 @@ def render(run: RunData) -> str:
         headline=words.headline(run),
         status=_status(run),
         facts=_facts(run, skill),
+        forced=any(row.get("forced") and row.get("finished") for row in run.costs),
         policies=tables.evaluated(run),
         rows=rows,
         beside=tables.beside(run),

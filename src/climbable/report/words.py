@@ -71,11 +71,11 @@ def _change(run: RunData, before: Mapping[str, Any], after: Mapping[str, Any]) -
             continue
         test = ((run.comparison or {}).get("parts") or {}).get(key)
         tail = f", {p_value(test['p_value'])}" if test else ""
+        came = f"went from {percent(old['estimate'])} to" if old["estimate"] != new["estimate"] else "stayed at"
         changes.append(
-            f"from {percent(old['estimate'])} to {percent(new['estimate'])} on {where} families "
-            f"({interval(new)}, n = {new['n']} tasks{tail})"
+            f"{came} {percent(new['estimate'])} on {where} families ({interval(new)}, n = {new['n']} tasks{tail})"
         )
-    return f"First attempts that solve a test task went {' and '.join(changes)}."
+    return f"First attempts that solve a test task {' and '.join(changes)}."
 
 
 def _first_try(figures: Mapping[str, Any]) -> str:
