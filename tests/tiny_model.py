@@ -25,7 +25,8 @@ def make_tiny_model(folder: Path) -> Path:
     tokenizer.decoder = ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     tokenizer.train_from_iterator(
-        texts, trainers.BpeTrainer(vocab_size=412, special_tokens=["<end>"], initial_alphabet=alphabet, show_progress=False)
+        texts,
+        trainers.BpeTrainer(vocab_size=412, special_tokens=["<end>"], initial_alphabet=alphabet, show_progress=False),
     )
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<end>", pad_token="<end>")
     torch.manual_seed(0)

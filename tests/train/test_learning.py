@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict
 
 import pytest
+
 import toy
 from climbable.core import records
 from climbable.core.gate import Answer, Bar, judge_gate

@@ -44,7 +44,9 @@ def find_interpreter(explicit: str | None = None) -> Path:
     if named:
         path = Path(named).expanduser().absolute()
         if not os.access(path, os.X_OK) or path.is_dir():
-            raise UserError(f"{named!r} is no program that can be run; --blender and {VARIABLE} name a Python that has bpy")
+            raise UserError(
+                f"{named!r} is no program that can be run; --blender and {VARIABLE} name a Python that has bpy"
+            )
         return path
     for path in candidates():
         if os.access(path, os.X_OK):

@@ -21,9 +21,13 @@ def install(target: Path, python: str = "python3.11") -> None:
     install_system_libraries()
     if shutil.which(python) is None:
         raise UserError(f"{python!r} is not here; Blender 4.5 needs Python 3.11: name one with --python")
-    version = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2], sep='.')"], capture_output=True, text=True)
+    version = subprocess.run(
+        [python, "-c", "import sys; print(*sys.version_info[:2], sep='.')"], capture_output=True, text=True
+    )
     if version.stdout.strip() != "3.11":
-        raise UserError(f"{python!r} is Python {version.stdout.strip()}; Blender 4.5 needs Python 3.11: name one with --python")
+        raise UserError(
+            f"{python!r} is Python {version.stdout.strip()}; Blender 4.5 needs Python 3.11: name one with --python"
+        )
     interpreter = target / "bin/python"
     _run([python, "-m", "venv", str(target)])
     _run([str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", BPY])

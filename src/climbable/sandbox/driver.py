@@ -72,7 +72,9 @@ class Sandbox:
     def __enter__(self) -> Sandbox:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def submit(self, script: str) -> Future[Run]:
@@ -172,7 +174,9 @@ def start_zygote(interpreter: Path, program: Path, modes: Sequence[str]) -> Zygo
             if zygote is not None:
                 zygote.close()
     raise Unavailable(
-        "no way to confine scripts works here, so none is run: " + "; ".join(refused) + ". `climb doctor` says what to do"
+        "no way to confine scripts works here, so none is run: "
+        + "; ".join(refused)
+        + ". `climb doctor` says what to do"
     )
 
 

@@ -133,7 +133,8 @@ def optimise(
     progress.finish()
     if trainer.state.global_step < steps and done < steps:
         raise StageSaysNo(f"the trainer stopped after {trainer.state.global_step} of {steps} steps without an error")
-    return callback.summary()
+    summary: dict[str, Any] = callback.summary()
+    return summary
 
 
 def training_tasks(recipe: Recipe, skill: Skill, steps: int) -> list[Task]:

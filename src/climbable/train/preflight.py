@@ -17,7 +17,9 @@ def require_go(run: RunFolder, learner: Learner, recipe: Recipe) -> None:
     for path, verb in ((run.gate, "gate"), (run.pilot, "pilot")):
         verdict = records.read_json(path)
         if verdict is None:
-            raise StageSaysNo(f"there is no {path.name} in {run.path}: `climb {verb}` comes first (--force starts all the same)")
+            raise StageSaysNo(
+                f"there is no {path.name} in {run.path}: `climb {verb}` comes first (--force starts all the same)"
+            )
         if verdict["answer"] != "go":
             why = "; ".join(verdict["reasons"])
             raise StageSaysNo(f"the {verb} said {verdict['answer']}: {why} (--force starts all the same)")

@@ -74,7 +74,9 @@ def teacher_rows(recipe: Recipe, skill: Skill) -> list[tuple[Task, int]]:
     chosen: list[Task] = []
     for turn in range(max(map(len, by_kind.values()))):
         chosen += [by_kind[kind][turn] for kind in kinds if turn < len(by_kind[kind])]
-    return [(task, place // len(kinds) % recipe.warmup.styles) for place, task in enumerate(chosen[: recipe.warmup.rows])]
+    return [
+        (task, place // len(kinds) % recipe.warmup.styles) for place, task in enumerate(chosen[: recipe.warmup.rows])
+    ]
 
 
 def encode(learner: Learner, skill: Skill, task: Task, style: int) -> dict[str, list[int]]:
@@ -89,7 +91,9 @@ def _require_room(learner: Learner, longest: int) -> None:
     """A row that does not fit is an error: cut, it would teach to stop in the middle, or be dropped without a word."""
     room = getattr(learner.model.config, "max_position_embeddings", None)
     if room is not None and longest > room:
-        raise UserError(f"the longest row has {longest} tokens, but the model reads {room}: shorter tasks, or another model")
+        raise UserError(
+            f"the longest row has {longest} tokens, but the model reads {room}: shorter tasks, or another model"
+        )
 
 
 def _fit(
@@ -111,7 +115,9 @@ def _fit(
                 return
             loss = float(logs["loss"])
             if not math.isfinite(loss):
-                raise StageSaysNo(f"the loss of warm-up step {state.global_step} is {loss}: lower 'warmup.learning_rate'")
+                raise StageSaysNo(
+                    f"the loss of warm-up step {state.global_step} is {loss}: lower 'warmup.learning_rate'"
+                )
             losses.append(loss)
             row = {"stage": STAGE, "step": state.global_step, "loss": loss, "learning_rate": logs.get("learning_rate")}
             records.append(run.metrics, [row | {"grad_norm": logs.get("grad_norm")}])

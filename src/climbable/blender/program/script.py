@@ -7,6 +7,7 @@ is for fairness, not for safety: what counts is only the file, and a clean proce
 from __future__ import annotations
 
 import builtins
+import contextlib
 import ctypes
 import errno
 import json
@@ -105,10 +106,8 @@ def _saver(path: str, alone: bool) -> Callable[[], None]:
 
     def save() -> None:
         if alone:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 kill(-1, signal.SIGKILL)  # from the first process of a namespace: all others in it
-            except ProcessLookupError:
-                pass
         threads = list(thread_frames())
         if len(threads) > 1:
             # Operators let go of the interpreter's lock, so a thread could change the scene or the file meanwhile.
@@ -140,7 +139,7 @@ def _own_thread() -> int:
 
 
 def _still_streams() -> None:
-    """stdin reads as closed; what is printed goes nowhere."""
+    """Stdin reads as closed; what is printed goes nowhere."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nothing, descriptor)

@@ -66,7 +66,9 @@ def _stop_image_threads() -> None:
     spec = importlib.util.find_spec("bpy")  # bpy.__file__ names a file of its scripts instead
     assert spec is not None and spec.origin is not None
     folder = os.path.join(os.path.dirname(spec.origin), "lib")
-    for path in glob.glob(os.path.join(folder, "libOpenEXR*.so*")) + glob.glob(os.path.join(folder, "libIlmThread*.so*")):
+    for path in glob.glob(os.path.join(folder, "libOpenEXR*.so*")) + glob.glob(
+        os.path.join(folder, "libIlmThread*.so*")
+    ):
         library = ctypes.CDLL(path)
         for version in range(1, 10):
             stop = getattr(library, f"_ZN7Imf_3_{version}20setGlobalThreadCountEi", None)

@@ -29,7 +29,15 @@ class Confinement:
 
 
 def confine(
-    how: Confinement, *, uid: int, folder: str, writable: bool, keep: set[int], address_space: int, file_size: int, cpu_s: int
+    how: Confinement,
+    *,
+    uid: int,
+    folder: str,
+    writable: bool,
+    keep: set[int],
+    address_space: int,
+    file_size: int,
+    cpu_s: int,
 ) -> None:
     """Gives up, for this process and all that it starts, everything that a script or a parser has no need of.
 

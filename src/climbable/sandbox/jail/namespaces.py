@@ -65,7 +65,11 @@ def visible(extra: list[str]) -> list[str]:
     paths |= set(filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")))
     paths.add(os.path.dirname(os.path.realpath(sys.executable)))
     whole = sorted({os.path.abspath(path) for path in paths if os.path.exists(path)} - {"/"})
-    return [path for path in whole if not any(path != top and _below(path, top) and not os.path.islink(top) for top in whole)]
+    return [
+        path
+        for path in whole
+        if not any(path != top and _below(path, top) and not os.path.islink(top) for top in whole)
+    ]
 
 
 def build_root(base: str, paths: list[str]) -> None:

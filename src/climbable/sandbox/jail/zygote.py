@@ -56,7 +56,9 @@ def main(descriptor: int) -> None:
 class Child:
     """What is known of a child that has ended."""
 
-    def __init__(self, *, ready: bool, output: bytes, status: int, timed_out: bool, most_kib: int, seconds: float) -> None:
+    def __init__(
+        self, *, ready: bool, output: bytes, status: int, timed_out: bool, most_kib: int, seconds: float
+    ) -> None:
         self.ready = ready
         self.output = output
         self.status = status
@@ -86,7 +88,9 @@ class Zygote:
         if self.mode != namespaces.NONE:
             namespaces.seal_root()
         elif landlock.abi() < landlock.LEAST_ABI_ALONE:
-            raise OSError(f"without namespaces Landlock ABI {landlock.LEAST_ABI_ALONE} is needed, here is {landlock.abi()}")
+            raise OSError(
+                f"without namespaces Landlock ABI {landlock.LEAST_ABI_ALONE} is needed, here is {landlock.abi()}"
+            )
         threads = len(self._listed("task"))
         if threads > THREADS:
             raise OSError(f"{threads} threads are left after warming up; a fork is safe with at most {THREADS}")
@@ -284,9 +288,7 @@ def _watch(child: int, reading: int, started: float, wall_s: float, output_bytes
     )
 
 
-def _ending(
-    child: Child, job: dict[str, Any], *, measuring: bool = False, done: bool = True
-) -> dict[str, Any] | None:
+def _ending(child: Child, job: dict[str, Any], *, measuring: bool = False, done: bool = True) -> dict[str, Any] | None:
     """What a child's end says by itself: ``None`` if it ended as it should have."""
     if child.timed_out:
         what, limit = ("measuring the scene", job["measure_s"]) if measuring else ("the script", job["wall_s"])
@@ -308,6 +310,12 @@ def _ending(
         return {"outcome": "failed", "reason": "crashed", "detail": f"Blender died of {name} while the script ran"}
     if measuring:
         told = child.output.decode("latin-1")
-        return {"outcome": "failed", "reason": "unreadable", "detail": "the saved scene cannot be measured", "told": told, "measured": True}
+        return {
+            "outcome": "failed",
+            "reason": "unreadable",
+            "detail": "the saved scene cannot be measured",
+            "told": told,
+            "measured": True,
+        }
     detail = f"the script ended its process early, with exit status {code}, before its last line had run"
     return {"outcome": "failed", "reason": "crashed", "detail": detail}

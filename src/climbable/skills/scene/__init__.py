@@ -8,8 +8,8 @@ from __future__ import annotations
 from climbable.core.prompt import extract_script
 from climbable.core.skill import CompletionFault, Family, Skill
 from climbable.core.types import Reason
-from climbable.skills.scene.checks import judge
 from climbable.skills.scene.cheats import attacks, honest
+from climbable.skills.scene.checks import judge
 from climbable.skills.scene.scripted import SCRIPTED
 from climbable.skills.scene.tasks import make_task, subkind
 from climbable.skills.scene.teacher import teach

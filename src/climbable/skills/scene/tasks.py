@@ -58,7 +58,10 @@ def subkind(task: Task) -> str:
 
 def touched_face(objects: list[Spec]) -> str:
     """The face of the first object that the second one touches."""
-    return max(FACES, key=lambda face: FACES[face][1] * (objects[1]["center"][FACES[face][0]] - objects[0]["center"][FACES[face][0]]))
+    return max(
+        FACES,
+        key=lambda face: FACES[face][1] * (objects[1]["center"][FACES[face][0]] - objects[0]["center"][FACES[face][0]]),
+    )
 
 
 def _stack(draw: random.Random) -> list[Spec]:

@@ -74,8 +74,17 @@ def _bmesh(objects: list[Spec]) -> str:
             make = f"bmesh.ops.create_cube(bm, size={number(thing['size'])})"
         else:
             make = f"bmesh.ops.create_uvsphere(bm, u_segments=32, v_segments=16, radius={number(thing['size'] / 2)})"
-        lines += ["bm = bmesh.new()", make, f'mesh = bpy.data.meshes.new("{thing["name"]}")', "bm.to_mesh(mesh)", "bm.free()"]
-        lines += [f'thing = bpy.data.objects.new("{thing["name"]}", mesh)', f"thing.location = {_vector(thing['center'])}"]
+        lines += [
+            "bm = bmesh.new()",
+            make,
+            f'mesh = bpy.data.meshes.new("{thing["name"]}")',
+            "bm.to_mesh(mesh)",
+            "bm.free()",
+        ]
+        lines += [
+            f'thing = bpy.data.objects.new("{thing["name"]}", mesh)',
+            f"thing.location = {_vector(thing['center'])}",
+        ]
         lines += ["bpy.context.collection.objects.link(thing)", ""]
     return "\n".join(lines)
 

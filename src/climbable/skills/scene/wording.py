@@ -54,7 +54,9 @@ def _stack_put(objects: list[Spec]) -> str:
 def _stack_tower(objects: list[Spec]) -> str:
     x, y = _at(objects[0])
     parts = ", then ".join(f"{thing['name']} with {_size(thing)} m edges" for thing in objects)
-    return f"A tower of cubes stands on the ground at ({x}, {y}), all centred on each other. From the bottom up: {parts}."
+    return (
+        f"A tower of cubes stands on the ground at ({x}, {y}), all centred on each other. From the bottom up: {parts}."
+    )
 
 
 def _face(objects: list[Spec]) -> str:
