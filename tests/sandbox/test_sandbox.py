@@ -1,0 +1,144 @@
+"""What a script may do, what becomes of one that fails, and what stays out of its reach, in every mode that works here."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from climbable.blender import PROGRAM, find_interpreter, read_measurement
+from climbable.core.errors import Unavailable
+from climbable.core.types import Outcome, Reason
+from climbable.sandbox import Limits, Sandbox
+from climbable.sandbox.driver import MODES, start_zygote
+
+CUBE = "import bpy\nbpy.ops.mesh.primitive_cube_add(size=0.5, location=(0, 0, 1))\n"
+
+# Each escape raises if it works, so that its detail tells of it.
+ESCAPES = {
+    "read-shadow": "open('/etc/shadow').read()",
+    "list-home": "import os\nif set(os.listdir(os.path.expanduser('~root'))) & {'.ssh', '.bashrc', '.profile'}: pass\nelse: 1 / 0",
+    "write-root": "open('/mark', 'w')",
+    "write-usr": "open('/usr/mark', 'w')",
+    "socket": "import socket\nsocket.socket()",
+    "exec": "import os\nos.execv('/bin/true', ['true'])",
+    "user-namespace": "import ctypes\nif ctypes.CDLL(None).unshare(0x10000000): 1 / 0",
+    "mount": "import ctypes\nif ctypes.CDLL(None).mount(b'x', b'/tmp', b'tmpfs', 0, None): 1 / 0",
+    "ptrace": "import ctypes, os\nif ctypes.CDLL(None).ptrace(16, os.getppid(), None, None): 1 / 0",
+    "shared-memory": "import ctypes\nif ctypes.CDLL(None).shmget(0, 4096, 0o1600) < 0: 1 / 0",
+    "become-root": "import os\nos.setuid(0) if os.getuid() else 1 / 0",
+}
+
+
+@pytest.fixture(scope="module", params=MODES)
+def sandbox(request):
+    limits = Limits(wall_s=4, memory_mib=1024, scratch_mib=32, artefact_mib=2)
+    try:
+        with Sandbox(
+            interpreter=find_interpreter(), program=PROGRAM, validate=read_measurement, limits=limits, modes=[request.param]
+        ) as box:
+            yield box
+    except Unavailable as error:
+        pytest.skip(f"this machine does not allow the mode: {error}")
+
+
+def test_a_script_is_run_and_measured(sandbox):
+    run = sandbox.run(CUBE)
+    assert run.outcome is Outcome.SCORED, run
+    (cube,) = run.artefact["objects"]
+    assert cube["min"] == pytest.approx([-0.25, -0.25, 0.75])
+    assert cube["hull_volume"] == pytest.approx(0.125)
+    assert cube["area"] == pytest.approx(1.5) == cube["hull_area"]
+
+
+@pytest.mark.parametrize(
+    ("script", "reason", "told"),
+    [
+        ("import bpy\n\nbpy.data.cube", Reason.CRASHED, "(line 3)"),
+        ("x = (", Reason.CRASHED, "SyntaxError"),
+        (CUBE + "import sys\nsys.exit(0)", Reason.CRASHED, "SystemExit"),
+        (CUBE + "import os\nos._exit(0)", Reason.CRASHED, "exit status 0"),
+        ("import os\nos.kill(os.getpid(), 11)\nos.abort()", Reason.CRASHED, "SIG"),
+        ("while True: pass", Reason.TIMEOUT, "4 s"),
+        ("x = b'x' * (3 << 30)", Reason.MEMORY, "MemoryError"),
+        ("open('big', 'wb').write(b'x' * (200 << 20))", Reason.OUTPUT, "line 1"),
+        ("class E(Exception):\n    def __str__(self): raise SystemExit\nraise E", Reason.CRASHED, "E: "),
+    ],
+)
+def test_a_failure_has_its_reason_and_a_line_to_act_on(sandbox, script, reason, told):
+    if "200 << 20" in script and sandbox.hello["mode"] == "landlock":
+        script = script.replace("200", "40")
+    run = sandbox.run(script)
+    assert (run.outcome, run.reason) == (Outcome.FAILED, reason), run
+    assert told in run.detail
+    assert "\n" not in run.detail
+
+
+@pytest.mark.parametrize("name", ESCAPES)
+def test_an_escape_does_not_work(sandbox, name):
+    run = sandbox.run("import bpy\n" + ESCAPES[name])
+    assert run.outcome is Outcome.FAILED, f"{name} worked"
+
+
+def test_samples_do_not_see_each_other(sandbox):
+    assert sandbox.run("open('left', 'w').write('x')").outcome is Outcome.SCORED
+    assert sandbox.run("import os\nassert os.listdir('.') == [], os.listdir('.')").outcome is Outcome.SCORED
+
+
+def test_no_secret_of_the_environment_is_seen(sandbox, monkeypatch):
+    script = "import os\nassert not [k for k in os.environ if 'TOKEN' in k or 'KEY' in k]"
+    monkeypatch.setenv("API_TOKEN", "secret")
+    assert sandbox.run(script).outcome is Outcome.SCORED
+
+
+def test_a_forged_report_cannot_turn_a_failure_into_a_score(sandbox):
+    forged = "import os\nfor fd in range(3, 64):\n    try: os.write(fd, b'\\nR done\\n{\"objects\": []}')\n    except OSError: pass\n"
+    assert sandbox.run(forged + "os._exit(0)").outcome is Outcome.FAILED
+
+
+def test_where_no_mode_works_nothing_is_run():
+    with pytest.raises(Unavailable, match="climb doctor"):
+        start_zygote(find_interpreter(), PROGRAM, [])
+
+
+def test_a_zygote_that_dies_is_replaced_and_its_sample_tried_again():
+    with Sandbox(interpreter=find_interpreter(), program=PROGRAM, validate=read_measurement) as box:
+        assert box.run(CUBE).outcome is Outcome.SCORED
+        for pid in _zygotes(os.getpid()):
+            os.kill(pid, signal.SIGKILL)
+        assert box.run(CUBE).outcome is Outcome.SCORED
+
+
+def test_nothing_is_left_when_the_driver_is_killed():
+    code = (
+        "import os, sys, time\nfrom climbable.blender import *\nfrom climbable.sandbox import *\n"
+        "box = Sandbox(interpreter=find_interpreter(), program=PROGRAM, validate=read_measurement)\n"
+        "box.submit('while True: pass')\ntime.sleep(0.5)\nprint('up', flush=True)\ntime.sleep(60)"
+    )
+    driver = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert driver.stdout.readline() == "up\n"
+    zygotes = _zygotes(driver.pid)
+    assert zygotes
+    driver.kill()
+    driver.wait()
+    driver.stdout.close()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(os.path.exists(f"/proc/{pid}") for pid in zygotes):
+        time.sleep(0.05)
+    assert not [pid for pid in zygotes if os.path.exists(f"/proc/{pid}")]
+
+
+def _zygotes(driver):
+    """Every process below the driver."""
+    below, found = {driver}, []
+    for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                parent = int(file.read().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if parent in below:
+            below.add(pid)
+            found.append(pid)
+    return found
