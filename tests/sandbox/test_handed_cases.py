@@ -4,11 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+
 from climbable.core.types import Task
 from climbable.skills import load_skill
 from climbable.verify import Verifier
 
-ROWS = [json.loads(line) for line in (Path(__file__).parent.parent / "cases/scene.jsonl").read_text("utf-8").splitlines()]
+ROWS = [
+    json.loads(line) for line in (Path(__file__).parent.parent / "cases/scene.jsonl").read_text("utf-8").splitlines()
+]
 FOLDERS = ("/", "/tmp", "/var/tmp", "/dev/shm", "/usr/local", "/opt", str(Path.home()))
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+
 from climbable.blender import PROGRAM, find_interpreter, read_measurement
 from climbable.core.errors import Unavailable
 from climbable.core.types import Outcome, Reason
@@ -36,7 +37,11 @@ def sandbox(request):
     limits = Limits(wall_s=4, memory_mib=1024, scratch_mib=32, artefact_mib=2)
     try:
         with Sandbox(
-            interpreter=find_interpreter(), program=PROGRAM, validate=read_measurement, limits=limits, modes=[request.param]
+            interpreter=find_interpreter(),
+            program=PROGRAM,
+            validate=read_measurement,
+            limits=limits,
+            modes=[request.param],
         ) as box:
             yield box
     except Unavailable as error:
