@@ -65,7 +65,7 @@ def _face(objects: list[Spec]) -> str:
     return touched_face(objects)
 
 
-def _thing(thing: Spec, article: bool = True) -> str:
+def _thing(thing: Spec) -> str:
     if thing["shape"] == "sphere":
         return f"a sphere {_size(thing)} m across"
     return f"a cube with {_size(thing)} m edges"
