@@ -22,7 +22,9 @@ def test_help_loads_nothing_heavy():
 def test_every_verb_has_help_with_an_example_and_json(verb, capsys):
     assert main([verb, "--help"]) == 0
     text = capsys.readouterr().out
-    assert f"climb {verb}" in text.partition("Example")[2]
+    example = next(line for line in text.partition("Example")[2].splitlines() if f"climb {verb}" in line)
+    assert example.strip().startswith(f"climb {verb}"), "an example stands on a line of its own, to be copied"
+    assert "\\b" not in text and "\b" not in text
     assert "--json" in text
 
 

@@ -16,7 +16,7 @@ from climbable.core.types import Outcome, Score
 @options.sandbox
 @options.as_json
 def command(skill: str, blender: str | None, workers: int, memory: int, timeout: float, as_json: bool) -> int:
-    r"""Try a skill's cheats and its honest controls on the verifier.
+    """Try a skill's cheats and its honest controls on the verifier.
 
     Exit status 1: a cheat earned more than it may, or an honest oddity less than all; 3: one was not measured.
 

@@ -12,7 +12,7 @@ from climbable.cli import options, output
 @options.blender
 @options.as_json
 def command(fix: bool, blender: str | None, as_json: bool) -> int:
-    r"""What this machine has, what each lack costs, and what to type.
+    """What this machine has, what each lack costs, and what to type.
 
     Every line was tried, not asked: Blender starts, and a script goes through the whole sandbox. Exit status 3: the
     main path, from a task to a trained adapter, does not work here.

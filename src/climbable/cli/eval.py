@@ -28,7 +28,7 @@ VERB = {"trained": "train", "warmup": "warmup"}
 @options.blender
 @options.as_json
 def command(recipe: Path, folder: Path | None, policy: str | None, blender: str | None, as_json: bool) -> int:
-    r"""A policy on test tasks of trained and held-out families, with intervals.
+    """A policy on test tasks of trained and held-out families, with intervals.
 
     \b
     Example:

@@ -43,7 +43,7 @@ def command(
     timeout: float,
     as_json: bool,
 ) -> int:
-    r"""Is the reward climbable for this policy? Go or no-go, with figures, reasons and advice.
+    """Is the reward climbable for this policy? Go or no-go, with figures, reasons and advice.
 
     Exit status 0: go; 1: no-go; 3: too much could not be measured to say.
 

@@ -15,7 +15,7 @@ from climbable.cli import options, output
 @options.blender
 @options.as_json
 def command(recipe: Path, folder: Path | None, blender: str | None, as_json: bool) -> int:
-    r"""A few GRPO steps that must move the weights; they are thrown away. Exit status 1: they moved nothing.
+    """A few GRPO steps that must move the weights; they are thrown away. Exit status 1: they moved nothing.
 
     \b
     Example:

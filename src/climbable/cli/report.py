@@ -16,7 +16,7 @@ from climbable.cli import options, output
 )
 @options.as_json
 def command(run: Path, out: Path | None, as_json: bool) -> int:
-    r"""A run, finished or not, as one HTML file that opens offline.
+    """A run, finished or not, as one HTML file that opens offline.
 
     \b
     Example:

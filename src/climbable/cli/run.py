@@ -16,7 +16,7 @@ from climbable.cli import options, output
 @options.blender
 @options.as_json
 def command(recipe: Path, folder: Path | None, resume: bool, blender: str | None, as_json: bool) -> int:
-    r"""All stages of a recipe, in order: gate, warm-up, gate, pilot, GRPO, evaluation, report.
+    """All stages of a recipe, in order: gate, warm-up, gate, pilot, GRPO, evaluation, report.
 
     It stops with exit status 1 where a stage says no. After a kill, --resume loses at most the step in flight.
 

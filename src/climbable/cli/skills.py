@@ -10,7 +10,7 @@ from climbable.cli import options, output
 @click.command()
 @options.as_json
 def command(as_json: bool) -> int:
-    r"""The skills and their families.
+    """The skills and their families.
 
     \b
     Example:

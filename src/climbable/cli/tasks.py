@@ -16,7 +16,7 @@ from climbable.core.skill import SPLITS
 @click.option("--start", type=click.IntRange(min=0), default=0, show_default=True, help="The first index.")
 @options.as_json
 def command(skill: str, split: str, family: str | None, count: int, start: int, as_json: bool) -> int:
-    r"""The tasks of a skill; with --json as JSON lines.
+    """The tasks of a skill; with --json as JSON lines.
 
     \b
     Examples:

@@ -16,7 +16,7 @@ from climbable.cli import options, output
 @options.blender
 @options.as_json
 def command(recipe: Path, folder: Path | None, force: bool, blender: str | None, as_json: bool) -> int:
-    r"""GRPO from where the warm-up, or the model, stands; goes on from the last checkpoint.
+    """GRPO from where the warm-up, or the model, stands; goes on from the last checkpoint.
 
     It wants a passing gate and pilot of the same model, prompt and temperature in the run's folder.
 

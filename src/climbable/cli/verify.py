@@ -31,7 +31,7 @@ def command(
     timeout: float,
     as_json: bool,
 ) -> int:
-    r"""The score of completions, check by check.
+    """The score of completions, check by check.
 
     With --rows, JSON lines come out in the order in which they went in, one a row: a score, or an error in the place of
     a row that cannot be read. Exit status 3: something was not measured; 2: a row was malformed.

@@ -16,7 +16,7 @@ from climbable.core.errors import UserError
 @options.blender
 @options.as_json
 def command(recipe: Path, folder: Path | None, blender: str | None, as_json: bool) -> int:
-    r"""Teach a little by examples of the skill's teacher, so that the reward can be climbed.
+    """Teach a little by examples of the skill's teacher, so that the reward can be climbed.
 
     \b
     Example:

@@ -13,6 +13,7 @@ from typing import Any
 
 from climbable.core.errors import Unavailable, UserError
 from climbable.policy import smollm2
+from climbable.policy.attention import guard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,7 @@ def load_base(source: Source, *, device: str, dtype: str) -> Any:
         model = AutoModelForCausalLM.from_pretrained(source.weights, dtype=getattr(torch, dtype))
     except (OSError, ValueError) as error:
         raise UserError(f"{source.base!r} is no model that Transformers can load: {error}") from error
-    return model.to(device)
+    return guard(model.to(device))
 
 
 def load_adapter(model: Any, source: Source, *, trainable: bool) -> Any:
