@@ -14,8 +14,8 @@ from typing import Any
 
 Messages = list[dict[str, str]]
 
-_THOUGHTS = re.compile(r"\s*<think>(.*?)(</think>|\Z)", re.DOTALL)
-_OPENING = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)$")
+_THOUGHTS = re.compile(r"<think>(.*?)(</think>|\Z)", re.DOTALL)
+_OPENING = re.compile(r"^(?P<indent> {0,3})(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)$")
 
 
 def chat(system_prompt: str, user_prompt: str) -> Messages:
@@ -45,16 +45,18 @@ def ids_digest(prompts: Iterable[Sequence[int]]) -> str:
 
 
 def drop_thoughts(completion: str) -> str:
-    """The completion without one leading ``<think>…</think>``; thoughts that never close leave nothing."""
-    match = _THOUGHTS.match(completion)
-    return completion[match.end() :] if match else completion
+    """The completion without white space and one ``<think>…</think>`` before it; thoughts that never close leave nothing."""
+    text = completion.lstrip()
+    match = _THOUGHTS.match(text)
+    return text[match.end() :].lstrip() if match else text
 
 
 def extract_script(completion: str) -> str | None:
     """The script in an answer: its first fenced block, or without a fence all of it; ``None`` if only white space is left.
 
     A fence is three or more backticks or tildes with any language word (CommonMark 0.31, section 4.5: up to three
-    spaces of indent, and a backtick fence has no backtick in its info string). One that never closes runs to the end.
+    spaces of indent, which its lines lose too, and a backtick fence has no backtick in its info string). One that never
+    closes runs to the end.
     """
     text = drop_thoughts(completion)
     script = _first_block(text)
@@ -75,6 +77,7 @@ def _first_block(text: str) -> str | None:
         for inner in lines[start + 1 :]:
             if closing.match(inner):
                 break
-            block.append(inner)
+            indent = min(len(opening["indent"]), len(inner) - len(inner.lstrip(" ")))
+            block.append(inner[indent:])
         return "\n".join(block) + "\n"
     return None

@@ -29,10 +29,14 @@ def append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
-        _cut_torn_line(descriptor)
-        while data:
-            data = data[os.write(descriptor, data) :]
-        os.fsync(descriptor)
+        end = _cut_torn_line(descriptor)
+        try:
+            while data:
+                data = data[os.write(descriptor, data) :]
+            os.fsync(descriptor)
+        except OSError:
+            os.ftruncate(descriptor, end)
+            raise
     except OSError as error:
         raise Unavailable(
             f"cannot append to {path}: {error.strerror}; free some room, then go on with --resume"
@@ -81,8 +85,10 @@ def write_whole(path: Path, content: str | bytes) -> None:
             os.fsync(file.fileno())
         os.chmod(name, 0o644)
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         os.unlink(name)
+        if isinstance(error, OSError):
+            raise Unavailable(f"cannot write {path}: {error.strerror}; free some room, then try again") from error
         raise
 
 
@@ -99,7 +105,8 @@ def read_json(path: Path) -> Any:
         return None
 
 
-def _cut_torn_line(descriptor: int) -> None:
+def _cut_torn_line(descriptor: int) -> int:
+    """The length of the file once its last line is whole."""
     end = os.lseek(descriptor, 0, os.SEEK_END)
     keep = end
     while keep:
@@ -112,3 +119,4 @@ def _cut_torn_line(descriptor: int) -> None:
         keep = start
     if keep < end:
         os.ftruncate(descriptor, keep)
+    return keep

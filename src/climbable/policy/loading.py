@@ -14,6 +14,7 @@ from typing import Any
 from climbable.core.errors import Unavailable, UserError
 from climbable.policy import smollm2
 from climbable.policy.attention import guard
+from climbable.policy.quiet import quiet_libraries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,7 @@ class Source:
 
 def locate(name: str, adapter: Path | None = None) -> Source:
     """The parts of the model `name`, with `adapter` on top. What cannot be a model is a `UserError`."""
+    quiet_libraries()
     if adapter is not None and not (adapter / "adapter_config.json").exists():
         _require_weights(adapter)  # the whole model, after full fine-tuning
         return Source(base=name, weights=str(adapter), adapter=None)

@@ -10,7 +10,6 @@ from climbable.core.prompt import chat, ids_digest, render, token_ids
 from climbable.core.skill import Skill
 from climbable.core.types import Answer, Task
 from climbable.policy import loading
-from climbable.policy.quiet import quiet_libraries
 from climbable.policy.sampler import SamplerSettings, sample_ids
 
 
@@ -43,7 +42,6 @@ class ModelPolicy:
         adapter: Path | None = None,
     ) -> ModelPolicy:
         """The policy of a model by name; see `climbable.policy.load_policy`."""
-        quiet_libraries()
         source = loading.locate(name, adapter)
         tokenizer = loading.load_tokenizer(source)
         model = loading.load_base(source, device=loading.pick_device(device), dtype=dtype)

@@ -19,6 +19,9 @@ from climbable.verify import Verifier
 MOST_BLIND_STEPS = 3
 """So many steps in a row without one measured sample end the run: nothing is learnt, and the machine needs a look."""
 
+EXACT = 2.0**-16
+"""A multiple of this is exact in single precision, and so is a sum of 128 of them, as long as rewards stay below 2."""
+
 
 class Grader:
     """Rewards for one stage's steps, and the figures of the latest one."""
@@ -62,7 +65,7 @@ class Grader:
     ) -> list[float | None]:
         """One reward a completion, in order; ``None`` where unmeasured. Whole groups follow each other.
 
-        A group whose rewards differ only by rounding gets its mean throughout: TRL would divide by the tiny spread.
+        A group whose rewards differ only by rounding gets one value throughout: TRL would divide by the tiny spread.
         """
         step = trainer_state.global_step + 1
         with self.timed("reward"):
@@ -122,5 +125,6 @@ def _levelled(rewards: Sequence[float | None]) -> list[float | None]:
     measured = [reward for reward in rewards if reward is not None]
     if not measured or has_signal(rewards):
         return list(rewards)
-    mean = sum(measured) / len(measured)
+    # In single precision the mean of eight times 0.1 is not 0.1, and Adam makes full steps of any rest, however small.
+    mean = round(sum(measured) / len(measured) / EXACT) * EXACT
     return [None if reward is None else mean for reward in rewards]

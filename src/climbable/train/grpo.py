@@ -19,7 +19,6 @@ from climbable.core.run import RunFolder
 from climbable.core.skill import Skill
 from climbable.core.types import Task
 from climbable.policy.model import prompt_ids, sampler_settings
-from climbable.policy.quiet import quiet_libraries
 from climbable.policy.sampler import sample_ids
 from climbable.recipe import Recipe
 from climbable.rollout import seed_of
@@ -60,7 +59,6 @@ def train(
     Refuses to start unless gate and pilot said go to this very policy; `force` goes on all the same and is recorded.
     With `resume` it goes on from the last whole checkpoint, and groups beyond that are sampled anew.
     """
-    quiet_libraries()
     learner = load_learner(recipe, skill, run.warmup if run.warmup.exists() else None)
     if not force:
         preflight.require_go(run, learner, recipe)

@@ -14,7 +14,6 @@ from climbable.core.progress import Progress
 from climbable.core.run import RunFolder
 from climbable.core.skill import Skill
 from climbable.policy.model import prompt_ids
-from climbable.policy.quiet import quiet_libraries
 from climbable.recipe import Recipe
 from climbable.train.grpo import optimise, training_tasks
 from climbable.train.learner import Learner, load_learner, trained_weights
@@ -47,7 +46,6 @@ class PilotVerdict:
 
 def run_pilot(recipe: Recipe, skill: Skill, verifier: Verifier, run: RunFolder, *, progress: Progress) -> PilotVerdict:
     """Trains ``recipe.pilot.steps`` steps through the same code as the real run, and writes ``pilot.json``."""
-    quiet_libraries()
     learner = load_learner(recipe, skill, run.warmup if run.warmup.exists() else None)
     weights, logprobs = trained_weights(learner), fixed_logprobs(learner, recipe, skill)
     optimise(recipe, skill, verifier, learner, run, stage=STAGE, steps=recipe.pilot.steps, progress=progress)
@@ -107,8 +105,8 @@ def fixed_logprobs(learner: Learner, recipe: Recipe, skill: Skill) -> list[float
 
 
 def _dead(recipe: Recipe, share: float, grad_norm: float, changed: float, change: float) -> list[str]:
-    """Why nothing was learnt, the likeliest cause first; nothing if all three moved."""
-    if grad_norm > 0 and changed > 0 and change > SMALLEST_CHANGE and math.isfinite(change):
+    """Why nothing was learnt, the likeliest cause first; nothing if all three moved, and rewards moved them."""
+    if share > 0 and grad_norm > 0 and changed > 0 and change > SMALLEST_CHANGE and math.isfinite(change):
         return []
     reasons = []
     if share == 0:

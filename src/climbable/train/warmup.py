@@ -19,7 +19,6 @@ from climbable.core.run import RunFolder
 from climbable.core.skill import Skill
 from climbable.core.types import Task
 from climbable.policy.model import prompt_ids
-from climbable.policy.quiet import quiet_libraries
 from climbable.recipe import Recipe
 from climbable.train.learner import Learner, load_learner, save_learner
 
@@ -40,7 +39,6 @@ class WarmupResult:
 
 def warm_up(recipe: Recipe, skill: Skill, run: RunFolder, *, progress: Progress) -> WarmupResult:
     """Trains on the teacher's rows and saves to ``run.warmup``. Short, so a kill starts it anew."""
-    quiet_libraries()
     records.rewrite(run.metrics, lambda row: row["stage"] != STAGE)
     learner = load_learner(recipe, skill, None)
     rows = [encode(learner, skill, task, style) for task, style in teacher_rows(recipe, skill)]

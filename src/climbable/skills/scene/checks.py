@@ -30,8 +30,9 @@ def judge(task: Task, artefact: Any) -> Judgement:
     objects: Mapping[str, Measured] = {thing["name"]: thing for thing in artefact["objects"]}
     wanted = task.spec["objects"]
     checks = tuple(check for spec in wanted for check in _checks(spec, objects.get(spec["name"])))
-    others = [thing for thing in artefact["objects"] if thing["name"] not in {spec["name"] for spec in wanted}]
-    solved = all(check.passed for check in checks) and not others and not artefact["extra"]
+    asked = sum(spec["name"] in objects for spec in wanted)
+    alone = len(artefact["objects"]) == asked and not artefact["extra"]  # a linked object may share a local one's name
+    solved = all(check.passed for check in checks) and alone
     return Judgement(checks=checks, solved=solved, parts=partial_credit(checks, solved=solved))
 
 

@@ -1,6 +1,6 @@
 """A teacher whose script earns the full reward on every task, in several code styles.
 
-It reads the task's spec, which a policy never sees. Style 0 is the shortest in tokens.
+It reads the task's spec, which a policy never sees. Style 0 is the one that a small model learns from the fewest rows.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ def _operators(objects: list[Spec]) -> str:
 
 
 def _expressions(objects: list[Spec]) -> str:
-    """Places written as sums, so that the reader sees where a number comes from."""
-    first = objects[0]
-    x, y, _ = first["center"]
-    lines = ["import bpy", f"x, y = {number(x)}, {number(y)}"]
-    for thing in objects:
-        terms = [_offset(name, start, value) for name, start, value in zip("xy", (x, y), thing["center"], strict=False)]
-        lines += [_add(thing, f"({', '.join(terms)}, {_height(objects, thing)})")]
-        lines += [f'bpy.context.object.name = "{thing["name"]}"']
+    """Only numbers that stand in the request, and the arithmetic left to Python: a small model copies before it adds."""
+    lines = ["import bpy"]
+    for place, thing in enumerate(objects):
+        at = f"({', '.join(_expression(objects[:place], thing, axis) for axis in range(3))})"
+        size = number(thing["size"])
+        if thing["shape"] == "sphere":
+            lines.append(f"bpy.ops.mesh.primitive_uv_sphere_add(radius={size} / 2, location={at})")
+        else:
+            lines.append(f"bpy.ops.mesh.primitive_cube_add(size={size}, location={at})")
+        lines.append(f'bpy.context.object.name = "{thing["name"]}"')
     return "\n".join(lines)
 
 
@@ -93,7 +95,7 @@ def _fenced(objects: list[Spec]) -> str:
     return f"```python\n{_operators(objects)}\n```"
 
 
-STYLES: tuple[Callable[[list[Spec]], str], ...] = (_operators, _expressions, _function, _loop, _bmesh, _fenced)
+STYLES: tuple[Callable[[list[Spec]], str], ...] = (_expressions, _operators, _function, _loop, _bmesh, _fenced)
 
 
 def _add(thing: Spec, at: str) -> str:
@@ -106,18 +108,22 @@ def _vector(values: list[float]) -> str:
     return f"({', '.join(number(value) for value in values)})"
 
 
-def _offset(name: str, start: float, value: float) -> str:
-    difference = round(value - start, 4)
-    if not difference:
-        return name
-    return f"{name} {'+' if difference > 0 else '-'} {number(abs(difference))}"
+def _expression(earlier: list[Spec], thing: Spec, axis: int) -> str:
+    """One coordinate of the centre, as the request implies it."""
+    size, value = thing["size"], thing["center"][axis]
+    if axis == 2:
+        below = [] if thing["grounded"] else _carriers(earlier, thing)
+        if thing["grounded"] or below:
+            return " + ".join([number(other["size"]) for other in below] + [f"{number(size)} / 2"])
+        return f"{number(earlier[0]['size'])} / 2"  # its centre is in line with that of the cube that it touches
+    if not thing["grounded"] and (difference := round(value - earlier[0]["center"][axis], 4)):
+        sign = "+" if difference > 0 else "-"
+        return f"{number(earlier[0]['center'][axis])} {sign} ({number(earlier[0]['size'])} + {number(size)}) / 2"
+    if len(earlier) == 2 and thing["grounded"]:
+        return f"({number(earlier[0]['center'][axis])} + {number(earlier[1]['center'][axis])}) / 2"
+    return number(value)
 
 
-def _height(objects: list[Spec], thing: Spec) -> str:
-    """The centre's height: half the size above what the object stands on, where it stands on something."""
-    below = round(thing["center"][2] - thing["size"] / 2, 4)
-    if below == 0:
-        return f"{number(thing['size'])} / 2"
-    if any(round(other["center"][2] + other["size"] / 2, 4) == below for other in objects):
-        return f"{number(below)} + {number(thing['size'])} / 2"
-    return number(thing["center"][2])
+def _carriers(earlier: list[Spec], thing: Spec) -> list[Spec]:
+    """What carries `thing`, from the ground up; nothing if it hangs beside another."""
+    return earlier if earlier and thing["center"][:2] == earlier[0]["center"][:2] else []
