@@ -156,7 +156,7 @@ def figures(groups: Sequence[Group], ceiling: float) -> Figures:
         truncated=sum(sample.truncated for sample in samples) / len(samples) if samples else 0.0,
         signal=signal([group.rewards for group in groups], ceiling=ceiling),
         failed_checks=_failed_checks(measured),
-        failures=dict(Counter(_failure(sample) for sample in failed).most_common()),
+        failures=dict(Counter(sample.score.fault for sample in failed).most_common()),
     )
 
 
@@ -189,7 +189,3 @@ def _failed_checks(samples: Sequence[Sample]) -> dict[str, int]:
         check.name.rpartition(".")[2] for sample in samples for check in sample.score.checks if not check.passed
     )
     return dict(kinds.most_common())
-
-
-def _failure(sample: Sample) -> str:
-    return f"{sample.score.reason}: {(sample.score.detail or '').split(' (line')[0][:100]}"

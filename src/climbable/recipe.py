@@ -15,6 +15,9 @@ from typing import Any, Literal
 
 from climbable.core.errors import UserError, nearest
 
+Schedule = Literal["constant", "linear", "cosine", "constant_with_warmup"]
+"""Of the learning rate, as Transformers names them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
@@ -68,7 +71,7 @@ class Warmup:
     epochs: int = 3
     batch_size: int = 16
     learning_rate: float = 1e-3
-    schedule: str = "cosine"
+    schedule: Schedule = "cosine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +91,14 @@ class Train:
     micro_batch: int = 0
     """Completions in one forward and backward pass; 0: all of a step. Smaller fits less memory, same gradient."""
     learning_rate: float = 1e-4
-    schedule: str = "constant"
+    schedule: Schedule = "constant"
     warmup_steps: int = 0
     beta: float = 0.0
     """Weight of the KL term; 0 leaves it out."""
-    loss: str = "dapo"
-    scale_rewards: str = "group"
+    loss: Literal["dapo", "grpo", "bnpo", "dr_grpo", "cispo", "sapo"] = "dapo"
+    """How TRL sums the tokens' losses; it explains each under ``loss_type``."""
+    scale_rewards: Literal["group", "batch", "none"] = "group"
+    """What an advantage is divided by: the standard deviation within the group, within the step, or nothing."""
     max_grad_norm: float = 1.0
     gradient_checkpointing: bool = False
     checkpoint_every: int = 1
@@ -248,6 +253,14 @@ def _check(recipe: Recipe, path: str) -> None:
             "2 or more: one sample has nothing to differ from",
         ),
         ("warmup.rows", recipe.warmup.rows, recipe.warmup.rows >= 0, "0 (no warm-up) or more"),
+        ("warmup.styles", recipe.warmup.styles, recipe.warmup.styles >= 1, "1 or more"),
+        (
+            "warmup.epochs",
+            recipe.warmup.epochs,
+            recipe.warmup.epochs >= 1,
+            "1 or more; rows = 0 leaves the warm-up out",
+        ),
+        ("warmup.learning_rate", recipe.warmup.learning_rate, recipe.warmup.learning_rate > 0, "above 0"),
         ("warmup.batch_size", recipe.warmup.batch_size, recipe.warmup.batch_size >= 1, "1 or more"),
         ("pilot.steps", recipe.pilot.steps, recipe.pilot.steps >= 1, "1 or more"),
         ("train.steps", recipe.train.steps, recipe.train.steps >= 1, "1 or more"),
@@ -262,6 +275,8 @@ def _check(recipe: Recipe, path: str) -> None:
         ("train.checkpoint_every", recipe.train.checkpoint_every, recipe.train.checkpoint_every >= 1, "1 or more"),
         ("evaluation.tasks", recipe.evaluation.tasks, recipe.evaluation.tasks >= 1, "1 or more"),
         ("evaluation.samples", recipe.evaluation.samples, recipe.evaluation.samples >= 1, "1 or more"),
+        ("verify.workers", recipe.verify.workers, recipe.verify.workers >= 0, "0 (one a core) or more"),
+        ("costs.price_per_hour", recipe.costs.price_per_hour, recipe.costs.price_per_hour >= 0, "0 or more"),
         ("verify.wall_s", recipe.verify.wall_s, recipe.verify.wall_s > 0, "above 0"),
         ("verify.memory_mib", recipe.verify.memory_mib, recipe.verify.memory_mib >= 256, "256 or more"),
     ]

@@ -32,3 +32,23 @@ def test_a_needed_lack_is_our_fault(monkeypatch, capsys):
     )
     assert main(["doctor"]) == 3
     assert "does not work yet" in capsys.readouterr().out
+
+
+def test_system_libraries_that_a_starting_blender_has_from_elsewhere_are_not_missed(monkeypatch, tmp_path):
+    interpreter = tmp_path / "python"
+    interpreter.write_text("")
+    interpreter.chmod(0o755)
+    monkeypatch.setattr("climbable.blender.find.missing_system_libraries", lambda: ["libx11-6"])
+    monkeypatch.setattr(machine, "_sandbox", lambda path: [Finding(part="sandbox", works=True, here="", needed=True)])
+    assert [finding.part for finding in machine._blender(str(interpreter))] == ["sandbox"]
+    monkeypatch.setattr(machine, "_sandbox", lambda path: [Finding(part="sandbox", works=False, here="", needed=True)])
+    libraries, _ = machine._blender(str(interpreter))
+    assert "apt-get install" in libraries.fix and "libx11-6" in libraries.fix
+
+
+def test_a_model_file_named_by_the_environment_is_looked_at(monkeypatch, tmp_path):
+    monkeypatch.setenv("CLIMBABLE_SMOLLM2_GGUF", str(tmp_path / "none.gguf"))
+    finding = machine._model()
+    assert not finding.works and "none.gguf" in finding.here
+    monkeypatch.delenv("CLIMBABLE_SMOLLM2_GGUF")
+    assert machine._model().works

@@ -1,4 +1,5 @@
 import json
+import sys
 
 import pytest
 
@@ -23,6 +24,14 @@ def test_a_training_split_leaves_held_out_families_out(capsys):
     assert main(["tasks", "toy:SKILL", "--split", "train", "-n", "1", "--json"]) == 0
     families = [json.loads(line)["family"] for line in capsys.readouterr().out.splitlines()]
     assert families == ["one", "two"]
+
+
+def test_a_skill_in_the_working_folder_is_found(monkeypatch, tmp_path, capsys):
+    (tmp_path / "my_own.py").write_text("from toy import SKILL\n")
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    monkeypatch.chdir(tmp_path)
+    assert main(["tasks", "my_own:SKILL", "-n", "1"]) == 0
+    assert "say " in capsys.readouterr().out
 
 
 def test_tasks_for_a_person_show_the_prompt(capsys):

@@ -1,5 +1,6 @@
 """The gate's verdicts on groups whose figures can be reckoned by hand."""
 
+import dataclasses
 import json
 import math
 
@@ -192,3 +193,15 @@ def test_another_bar_is_kept():
 def test_the_record_is_finite_json(rows):
     record = gate(rows).to_json()
     assert json.loads(json.dumps(record, allow_nan=False)) == record
+
+
+@pytest.mark.parametrize(("cut", "told"), [(0, False), (2, False), (3, True), (8, True)])
+def test_answers_cut_at_the_limit_are_counted_and_many_are_named(cut, told):
+    groups = make_groups(GO)
+    flat = [sample for group in groups for sample in group.samples]
+    for place, sample in enumerate(flat):
+        flat[place] = dataclasses.replace(sample, truncated=place < cut)
+    cut_groups = [dataclasses.replace(group, samples=tuple(flat[2 * i : 2 * i + 2])) for i, group in enumerate(groups)]
+    verdict = judge_gate(cut_groups)
+    assert verdict.truncated == cut / 8
+    assert any("sampling.max_new_tokens" in line for line in verdict.advice) is told

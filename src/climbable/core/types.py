@@ -187,6 +187,11 @@ class Score:
         assert (self.reward is None) == (self.outcome is Outcome.UNMEASURED), "only an unmeasured sample has no reward"
         assert self.reward is None or math.isfinite(self.reward), "a reward is finite"
 
+    @property
+    def fault(self) -> str:
+        """Reason and detail without the line's number, so that samples that failed alike can be counted."""
+        return f"{self.reason}: {(self.detail or '').split(' (line')[0][:100]}"
+
     def to_json(self) -> dict[str, Any]:
         """The score as the contract's JSON object."""
         return {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import sys
+from pathlib import Path
 
 from climbable.core.errors import UserError, nearest
 from climbable.core.skill import Skill
@@ -18,8 +20,13 @@ def skill_names() -> tuple[str, ...]:
 
 
 def load_skill(name: str) -> Skill:
-    """The skill called `name`, or the value at ``package.module:ATTRIBUTE`` for one that is not published yet."""
+    """The skill called `name`, or the value at ``package.module:ATTRIBUTE`` for one that is not published yet.
+
+    The module may lie in the working folder: an installed command doesn't look there by itself, as ``python -m`` does.
+    """
     if ":" in name:
+        if (here := str(Path.cwd())) not in sys.path:
+            sys.path.insert(0, here)
         return _load(name, name)
     if name in _OWN:
         return _load(_OWN[name], name)
