@@ -75,13 +75,14 @@ def load_tokenizer(source: Source) -> Any:
 def load_base(source: Source, *, device: str, dtype: str) -> Any:
     """The base model on `device`; `dtype` ``auto`` is bfloat16 on a GPU and float32 elsewhere."""
     import torch
+    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
 
     if dtype == "auto":
         dtype = "bfloat16" if device.startswith("cuda") else "float32"
     try:
         model = AutoModelForCausalLM.from_pretrained(source.weights, dtype=getattr(torch, dtype))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise UserError(f"{source.base!r} is no model that Transformers can load: {error}") from error
     return guard(model.to(device))
 
@@ -89,13 +90,14 @@ def load_base(source: Source, *, device: str, dtype: str) -> Any:
 def load_adapter(model: Any, source: Source, *, trainable: bool) -> Any:
     """`model` with the source's adapter on it, in float32. Without `trainable` its gradients would silently be none."""
     from peft import PeftModel
+    from safetensors import SafetensorError
 
     assert source.adapter is not None
     try:
         return PeftModel.from_pretrained(
             model, str(source.adapter), is_trainable=trainable, autocast_adapter_dtype=True
         )
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
+    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
         raise UserError(f"the adapter in {str(source.adapter)!r} does not fit {source.base!r}: {error}") from error
 
 
@@ -136,6 +138,10 @@ def _require_weights(folder: Path) -> None:
         raise UserError(
             f"the folder {str(folder)!r} holds no model: it has neither config.json nor adapter_config.json"
         )
+    try:
+        json.loads((folder / "config.json").read_bytes())
+    except (OSError, ValueError) as error:
+        raise UserError(f"{str(folder / 'config.json')!r} cannot be read: {error}; copy the model anew") from error
     if not [*folder.glob("*.safetensors"), *folder.glob("*.bin")]:
         raise UserError(f"the model folder {str(folder)!r} has no weights (*.safetensors or *.bin): copy them there")
 
