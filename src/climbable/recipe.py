@@ -47,6 +47,8 @@ class Sampling:
     """Completions sampled at once, outside the trainer."""
     cache: Literal["auto", "dynamic", "static"] = "auto"
     """Of keys and values: ``static`` is compiled, which pays on a GPU; ``auto`` takes it there."""
+    merge: bool = True
+    """Whether training samples from a copy with the adapter merged in: faster, for the base's memory once more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,9 @@
 """Where the libraries would go on and learn nothing, or the wrong thing, a clear error or verdict stands instead."""
 
 import dataclasses
+import itertools
 import math
+from concurrent.futures import Future
 
 import pytest
 import torch
@@ -19,6 +21,8 @@ from climbable.train import preflight, run_pilot, train, warm_up
 from climbable.train.grader import MOST_BLIND_STEPS, Grader
 from climbable.train.grpo import trainer_settings
 from climbable.train.learner import load_learner, save_learner, trained_weights
+from climbable.train.pilot import LARGEST_SAMPLER_GAP
+from climbable.train.sampling_copy import SamplingCopy
 from climbable.train.warmup import encode, teacher_rows
 from climbable.verify import Verifier
 
@@ -41,13 +45,13 @@ class Canned:
     """Scores as a test wants them, in place of a verifier."""
 
     def __init__(self, rewards):
-        self.rewards = rewards
+        self.rewards = itertools.cycle(rewards)
 
-    def verify_many(self, pairs):
-        return [
-            Score(task=task.id, outcome=Outcome.UNMEASURED if reward is None else Outcome.SCORED, reward=reward)
-            for (task, _), reward in zip(pairs, self.rewards, strict=True)
-        ]
+    def submit(self, task, completion):
+        reward, score = next(self.rewards), Future()
+        outcome = Outcome.UNMEASURED if reward is None else Outcome.SCORED
+        score.set_result(Score(task=task.id, outcome=outcome, reward=reward))
+        return score
 
 
 class State:
@@ -103,6 +107,17 @@ def test_a_learning_rate_too_small_for_the_weights_is_no_go(recipe, run):
         verdict = run_pilot(small, toy.CHATTY, verifier, run, progress=Silent())
     assert verdict.answer == "no-go"
     assert any("no trained tensor changed" in reason for reason in verdict.reasons)
+
+
+def test_a_sampler_that_does_not_follow_the_learner_is_no_go(lora, run, monkeypatch):
+    warm_up(changed(lora, "warmup", rows=40, epochs=6), toy.CHATTY, run, progress=Silent())
+    with Verifier(toy.CHATTY) as verifier:
+        one = changed(lora, "pilot", steps=1)
+        assert run_pilot(one, toy.CHATTY, verifier, run, progress=Silent()).sampler_gap < 1e-4
+        monkeypatch.setattr(SamplingCopy, "_merge", lambda self, own: None)
+        verdict = run_pilot(one, toy.CHATTY, verifier, run, progress=Silent())
+    assert verdict.answer == "no-go" and verdict.sampler_gap > LARGEST_SAMPLER_GAP
+    assert any("what samples and what learns differ" in reason for reason in verdict.reasons)
 
 
 def test_training_without_gate_and_pilot_is_refused(recipe, run):

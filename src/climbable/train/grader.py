@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from climbable.core import records
 from climbable.core.errors import Unavailable
 from climbable.core.group import Group, Sample, has_signal, signal
 from climbable.core.skill import Skill
-from climbable.core.types import Outcome
+from climbable.core.types import Outcome, Score, Task
 from climbable.rollout import record
 from climbable.verify import Verifier
 
@@ -46,6 +48,7 @@ class Grader:
         self._rollouts = rollouts
         self._stage = stage
         self._seconds: dict[str, float] = {}
+        self._early: dict[int, tuple[str, str, Future[Score]]] = {}
         self._blind_steps = 0
 
     @contextlib.contextmanager
@@ -60,6 +63,11 @@ class Grader:
         seconds, self._seconds = self._seconds, {}
         return seconds
 
+    def start(self, place: int, prompt: str, ids: Sequence[int]) -> None:
+        """Begins to verify the completion at `place` of the step's batch, before the whole batch is sampled."""
+        text = self._text(ids)
+        self._early[place] = (prompt, text, self._verifier.submit(self._skill.task_by_id(prompt), text))
+
     def rewards(
         self, prompts: Sequence[str], completion_ids: Sequence[Sequence[int]], trainer_state: Any, **_: Any
     ) -> list[float | None]:
@@ -70,16 +78,17 @@ class Grader:
         step = trainer_state.global_step + 1
         with self.timed("reward"):
             groups = self._groups(prompts, completion_ids)
-            for group in groups:
-                rows = record(group, stage=self._stage, step=step, policy=self._stage)
-                records.append(self._rollouts, rows)
+            rows = [record(group, stage=self._stage, step=step, policy=self._stage) for group in groups]
+            records.append(self._rollouts, itertools.chain.from_iterable(rows))
         self._note(groups)
         return [reward for group in groups for reward in _levelled(group.rewards)]
 
     def _groups(self, prompts: Sequence[str], completion_ids: Sequence[Sequence[int]]) -> list[Group]:
         tasks = [self._skill.task_by_id(prompt) for prompt in prompts]
-        texts = [self._tokenizer.decode(list(ids), skip_special_tokens=True) for ids in completion_ids]
-        scores = self._verifier.verify_many(list(zip(tasks, texts, strict=True)))
+        texts = [self._text(ids) for ids in completion_ids]
+        futures = [self._future(place, tasks[place], text) for place, text in enumerate(texts)]
+        self._early.clear()
+        scores = [future.result() for future in futures]
         groups = []
         for start in range(0, len(tasks), self._group):
             places = range(start, start + self._group)
@@ -97,6 +106,14 @@ class Grader:
             )
             groups.append(Group(task=tasks[start], samples=samples))
         return groups
+
+    def _future(self, place: int, task: Task, text: str) -> Future[Score]:
+        """What `start` began for this very completion; else it begins now."""
+        early = self._early.get(place)
+        return early[2] if early and early[:2] == (task.id, text) else self._verifier.submit(task, text)
+
+    def _text(self, ids: Sequence[int]) -> str:
+        return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
 
     def _note(self, groups: Sequence[Group]) -> None:
         samples = [sample for group in groups for sample in group.samples]

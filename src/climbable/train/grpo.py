@@ -26,6 +26,7 @@ from climbable.train import preflight
 from climbable.train.grader import Grader
 from climbable.train.learner import Learner, load_learner, save_learner
 from climbable.train.recorder import COMPLETE, recorder
+from climbable.train.sampling_copy import sampling_copy
 from climbable.verify import Verifier
 
 STAGE = "train"
@@ -100,16 +101,18 @@ def optimise(
         max_new_tokens=recipe.sampling.max_new_tokens,
         cache=recipe.sampling.cache,
     )
+    copy = sampling_copy(learner, recipe)
     grader = Grader(skill, verifier, learner.tokenizer, settings.ends, recipe.train.group, run.rollouts, stage)
 
     def sample(prompts: Sequence[str], trainer: Any) -> dict[str, Any]:
         """TRL's hook for generation; a prompt here is a task's id, so that no other rendering can slip in."""
         with grader.timed("sample"):
             ids = [prompt_ids(learner.tokenizer, skill, skill.task_by_id(task)) for task in prompts]
-            model = trainer.accelerator.unwrap_model(trainer.model)
-            model.eval()
-            completions = sample_ids(model, ids, settings)
-            model.train()
+            model = copy.refresh() if copy else trainer.accelerator.unwrap_model(trainer.model).eval()
+            completions = sample_ids(
+                model, ids, settings, on_end=lambda place, answer: grader.start(place, prompts[place], answer)
+            )
+            trainer.model.train()
         return {"prompt_ids": ids, "completion_ids": completions, "logprobs": None}
 
     callback = recorder(run, stage, grader, progress)
