@@ -29,6 +29,7 @@ VERBS = {
     "eval": "a policy on test tasks of trained and held-out families",
     "run": "all stages of a recipe, in order, stopping where one says no",
     "report": "a run as one HTML file that opens offline",
+    "serve": "the verifier over HTTP",
 }
 """Each verb with the first line of its help, so that ``climb --help`` imports none of them."""
 

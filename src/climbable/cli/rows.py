@@ -6,16 +6,16 @@ feeds a pipe row by row gets each answer without having to send the next row.
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack
 from queue import Queue
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 from climbable.cli import output
+from climbable.core import records
 from climbable.core.errors import UserError
 from climbable.core.skill import Skill
 from climbable.core.types import Outcome, Score, Task
@@ -63,18 +63,6 @@ def verify_rows(skill: Skill, verifier: Verifier, file: str, *, quiet: bool) -> 
     return 3 if unmeasured else 2 if malformed else 0
 
 
-def parse_json(data: bytes) -> Any:
-    """The JSON value in `data`; a ValueError for anything that is not UTF-8 JSON, NaN and endless nesting too."""
-    try:
-        return json.loads(data.decode("utf-8-sig"), parse_constant=_no_constant)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
 def _feed(skill: Skill, verifier: Verifier, source: BinaryIO, queue: Queue[Answer | BaseException | None]) -> None:
     try:
         for number, line in _rows(source):
@@ -98,7 +86,7 @@ def _rows(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 def _read_row(skill: Skill, line: bytes) -> tuple[Task, str]:
     try:
-        row = parse_json(line)
+        row = records.loads(line)
     except ValueError as error:
         raise UserError(f"the row is not JSON: {error}") from None
     if not isinstance(row, dict):

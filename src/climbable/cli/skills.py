@@ -20,21 +20,7 @@ def command(as_json: bool) -> int:
 
     skills = [load_skill(name) for name in skill_names()]
     if as_json:
-        output.emit(
-            [
-                {
-                    "name": skill.name,
-                    "summary": skill.summary,
-                    "runtime": skill.runtime,
-                    "reward": [skill.floor, skill.ceiling],
-                    "families": [
-                        {"name": family.name, "summary": family.summary, "held_out": family.held_out}
-                        for family in skill.families
-                    ],
-                }
-                for skill in skills
-            ]
-        )
+        output.emit([skill.to_json() for skill in skills])
         return 0
     screen = output.console()
     for skill in skills:

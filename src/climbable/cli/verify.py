@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from climbable.cli import options, output
+from climbable.core import records
 from climbable.core.errors import UserError
 from climbable.core.skill import Skill
 from climbable.core.types import Outcome, Task
@@ -80,10 +81,8 @@ def read_task(skill: Skill, task: str) -> Task:
                 f"there is no task file {task!r}; `climb tasks {skill.name} -n 1 --json > task.json` makes one"
             )
         return skill.task_by_id(task)
-    from climbable.cli.rows import parse_json
-
     try:
-        value = parse_json(path.read_bytes())
+        value = records.loads(path.read_bytes())
     except ValueError as error:
         raise UserError(f"task file {task!r} is not one JSON object: {error}") from None
     try:

@@ -7,11 +7,12 @@ line, which readers pass over and the next append clears away.
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from climbable.core.errors import Unavailable
 
@@ -19,6 +20,15 @@ from climbable.core.errors import Unavailable
 def dumps(value: Any) -> str:
     """`value` as one line of JSON in ASCII, so that lone surrogates survive; a number that is not finite is a ValueError."""
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def loads(data: bytes | str) -> Any:
+    """The JSON value in `data`; a ValueError for what is not UTF-8 JSON, numbers that are not finite and endless nesting too."""
+    text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
+    try:
+        return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -103,6 +113,16 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    if math.isinf(number := float(digits)):
+        raise ValueError(f"the number {digits:.40} is too large")
+    return number
 
 
 def _cut_torn_line(descriptor: int) -> int:

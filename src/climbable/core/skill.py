@@ -78,6 +78,19 @@ class Skill:
     attacks: Callable[[], tuple[Attack, ...]] = tuple
     honest: Callable[[], tuple[Attack, ...]] = tuple
 
+    def to_json(self) -> dict[str, Any]:
+        """What people and programs may know of it."""
+        return {
+            "name": self.name,
+            "summary": self.summary,
+            "runtime": self.runtime,
+            "reward": [self.floor, self.ceiling],
+            "families": [
+                {"name": family.name, "summary": family.summary, "held_out": family.held_out}
+                for family in self.families
+            ],
+        }
+
     def family(self, name: str) -> Family:
         """The family called `name`; a `UserError` names the nearest otherwise."""
         for family in self.families:
@@ -111,7 +124,7 @@ class Skill:
     def task_by_id(self, task_id: str) -> Task:
         """The task whose id is ``skill/family/split/index``."""
         parts = task_id.split("/")
-        if len(parts) != 4 or not parts[3].isascii() or not parts[3].isdigit():
+        if len(parts) != 4 or not parts[3].isascii() or not parts[3].isdigit() or len(parts[3]) > 15:
             raise UserError(
                 f"{task_id!r} is no task id: one looks like {self.name}/{self.families[0].name}/test/17 "
                 f"(`climb tasks {self.name}`)"
