@@ -27,13 +27,10 @@ def serving(*options, token=None):
     """A server's port and process; it must end well."""
     path = os.pathsep.join([str(TESTS), str(TESTS / "serve"), os.environ.get("PYTHONPATH", "")])
     environment = os.environ | {"PYTHONPATH": path} | ({"CLIMBABLE_TOKEN": token} if token else {})
-    command = [sys.executable, "-m", "climbable", "serve", "slow_toy:SKILL", "--port", "0", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    command = [sys.executable, "-m", "climbable", "serve", "slow_toy:SKILL", "--port", "0", "--json", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
-            line = process.stderr.readline()
-            found = re.search(r":(\d+);", line)
-            assert found, line + process.stderr.read()
-            yield int(found[1]), process
+            yield int(json.loads(process.stdout.readline())["url"].rpartition(":")[2]), process
         finally:
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=30)

@@ -6,6 +6,7 @@ import ipaddress
 import os
 import signal
 import socket
+import sys
 
 import click
 
@@ -44,6 +45,7 @@ TOKEN = "CLIMBABLE_TOKEN"
     help="The largest request.",
 )
 @options.sandbox
+@options.as_json
 def command(
     skill: str,
     host: str,
@@ -55,6 +57,7 @@ def command(
     workers: int,
     memory: int,
     timeout: float,
+    as_json: bool,
 ) -> int:
     """The verifier over HTTP, in the wire form of NeMo Gym's resources servers.
 
@@ -92,9 +95,11 @@ def command(
         app = make_app(verifier, settings)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=int(deadline) + 1))
         shown = f"[{host}]" if ":" in host else host
-        output.say(
-            f"serving {known.name} on http://{shown}:{listener.getsockname()[1]}; Ctrl-C answers what is admitted, then ends"
-        )
+        url = f"http://{shown}:{listener.getsockname()[1]}"
+        if as_json:
+            output.emit({"skill": known.name, "url": url}, indent=False)
+            sys.stdout.flush()
+        output.say(f"serving {known.name} on {url}; Ctrl-C answers what is admitted, then ends")
         for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn sends itself the signal again when it has drained
             signal.signal(number, lambda *_: None)
         server.run(sockets=[listener])
