@@ -53,6 +53,11 @@ class RunFolder:
         return self.path / "costs.jsonl"
 
     @property
+    def attempt(self) -> Path:
+        """The stage that is at work; left behind by a kill, so that its time is not lost."""
+        return self.path / ".attempt.json"
+
+    @property
     def evals(self) -> Path:
         """One JSON file an evaluated policy: ``base``, ``warmup``, ``trained``, and ``comparison``."""
         return self.path / "eval"

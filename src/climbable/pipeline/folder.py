@@ -34,7 +34,7 @@ def open_run(recipe: Recipe, path: Path | None = None, *, fresh: bool = False) -
                 )
             if fresh:
                 raise UserError(f"{run.path} already holds this run: go on with --resume, or name another --run DIR")
-        elif strangers := [name for name in os.listdir(run.path) if name != _LOCK]:
+        elif strangers := _strangers(run):
             raise UserError(f"{run.path} is no run's folder: it holds {strangers[0]!r}; name a new one with --run DIR")
         else:
             records.write_json(run.environment, describe())
@@ -56,6 +56,11 @@ def _lock(run: RunFolder) -> Iterator[None]:
                 f"another process is working in {run.path}: wait for it, or name another --run DIR"
             ) from None
         yield
+
+
+def _strangers(run: RunFolder) -> list[str]:
+    """Files that no run begins with; a kill may leave ``environment.json`` and parts of files, whose names begin with a dot."""
+    return [name for name in os.listdir(run.path) if name != run.environment.name and not name.startswith(".")]
 
 
 def _difference(path: Path, resolved: str) -> str:

@@ -12,7 +12,7 @@ from climbable.core.errors import StageSaysNo, Unavailable
 from climbable.core.stats import Interval, Paired
 from climbable.evaluate import Evaluation, Figures
 from climbable.pipeline import stages
-from climbable.pipeline.costs import finished, seconds_by_stage
+from climbable.pipeline.costs import begun, charge_killed, finished, seconds_by_stage
 from climbable.pipeline.environment import gpus
 from climbable.pipeline.plan import Stage, estimate
 from climbable.pipeline.plan import stages as planned
@@ -73,13 +73,13 @@ def run_recipe(work: Work) -> Learnt:
 def _walk(work: Work, plan: list[Stage], gpu: bool) -> Learnt:
     recipe, run = work.recipe, work.run
     untrained = stages.gate(work, None, "gate.untrained", run.untrained_gate)
-    _left(work, plan, gpu)
+    _left(work, plan, gpu, "eval.base")
     before = stages.evaluation(work, None, "base")
     warm = finished(run, "warmup") or (untrained["answer"] == "no-go" and recipe.warmup.rows > 0)
     if warm:
-        _left(work, plan, gpu)
+        _left(work, plan, gpu, "warmup")
         stages.warmup(work)
-        _left(work, plan, gpu)
+        _left(work, plan, gpu, "gate")
         start = stages.gate(work, run.warmup, "gate", run.gate)
     else:
         plan = [stage for stage in plan if not stage.maybe]
@@ -90,14 +90,14 @@ def _walk(work: Work, plan: list[Stage], gpu: bool) -> Learnt:
             f"the gate is closed: {'; '.join(start['reasons'])}. What may help: {'; '.join(start['advice'])}. "
             "Change the recipe, and run it with another --run DIR"
         )
-    _left(work, plan, gpu)
     if warm:
+        _left(work, plan, gpu, "eval.warmup")
         stages.evaluation(work, run.warmup, "warmup")
-        _left(work, plan, gpu)
+    _left(work, plan, gpu, "pilot")
     stages.pilot(work)
-    _left(work, plan, gpu)
+    _left(work, plan, gpu, "train")
     stages.grpo(work)
-    _left(work, plan, gpu)
+    _left(work, plan, gpu, "eval.trained")
     after = stages.evaluation(work, run.adapter, "trained")
     tests = stages.comparison(work, "base", "trained")
     return Learnt(before=before, after=after, tests=tests, report=write_report(work), adapter=run.adapter)
@@ -116,20 +116,28 @@ def write_report(work: Work) -> Path | None:
 
 
 def _announce(work: Work, plan: list[Stage], gpu: bool) -> None:
-    done = seconds_by_stage(work.run)
-    expected = estimate(plan, done, gpu=gpu)
+    charge_killed(work.run, work.recipe)
+    done, part = seconds_by_stage(work.run), _begun(work, plan)
+    expected = estimate(plan, done, part, gpu=gpu)
     how = "from what was measured so far" if done else "guessed for a small model; better after the first stage"
     work.progress.say(f"{work.recipe.name}: {minutes(sum(expected.values()))}, {how}")
     for number, stage in enumerate(plan, 1):
         took = f"done in {minutes(done[stage.name])}" if stage.name in done else minutes(expected[stage.name])
+        if stage.name in part:
+            took = f"{part[stage.name][0]:.0%} done; {took}"
         work.progress.say(f"  {number}. {stage.says}{', if the gate asks for it' if stage.maybe else ''} ({took})")
 
 
-def _left(work: Work, plan: list[Stage], gpu: bool) -> None:
-    expected = estimate(plan, seconds_by_stage(work.run), gpu=gpu)
-    if expected:
-        following = next(stage for stage in plan if stage.name in expected)
-        work.progress.say(f"{minutes(sum(expected.values()))} left; next: {following.says}")
+def _left(work: Work, plan: list[Stage], gpu: bool, following: str) -> None:
+    """Says what comes and how long all of it will take, unless what comes is done already."""
+    expected = estimate(plan, seconds_by_stage(work.run), _begun(work, plan), gpu=gpu)
+    if following in expected:
+        says = next(stage.says for stage in plan if stage.name == following)
+        work.progress.say(f"{minutes(sum(expected.values()))} left; next: {says}")
+
+
+def _begun(work: Work, plan: list[Stage]) -> dict[str, tuple[float, float]]:
+    return begun(work.run, {stage.name: stage.samples for stage in plan})
 
 
 def minutes(seconds: float) -> str:
