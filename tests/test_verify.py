@@ -28,6 +28,15 @@ def test_a_completion_at_fault_earns_the_floor_with_its_reason():
     assert "line 1" in score.detail
 
 
+def test_reading_that_raises_is_our_fault():
+    def read(completion):
+        raise IndexError("oops")
+
+    score = score_of(replace(toy.SKILL, read=read), "x")
+    assert (score.outcome, score.reward) == (Outcome.UNMEASURED, None)
+    assert "reading a completion: IndexError" in score.detail
+
+
 def test_checks_that_raise_are_our_fault():
     def judge(task, artefact):
         raise ZeroDivisionError("oops")

@@ -72,6 +72,9 @@ class Verifier:
         except CompletionFault as fault:
             done.set_result(self._failed(task, fault))
             return done
+        except Exception as error:
+            done.set_result(self._broken(task, "reading a completion", error))
+            return done
         if self._sandbox is None:
             done.set_result(self._judge(task, program, {}))
             return done
@@ -120,9 +123,8 @@ class Verifier:
             verdict = self.skill.judge(task, artefact)
         except CompletionFault as fault:
             return replace(self._failed(task, fault), seconds=seconds)
-        except Exception as error:  # a third party's checks may hold a mistake: that is never the completion's fault
-            detail = f"the checks of skill {self.skill.name!r} raised {type(error).__name__}: {error}"
-            return Score(task=task.id, outcome=Outcome.UNMEASURED, reward=None, detail=detail[:300], seconds=seconds)
+        except Exception as error:
+            return replace(self._broken(task, "its checks", error), seconds=seconds)
         reward = round(sum(verdict.parts.values()), 4)
         if not self.skill.floor <= reward <= self.skill.ceiling:  # also false for nan
             detail = f"reward {reward} is outside the skill's range {self.skill.floor} to {self.skill.ceiling}"
@@ -137,6 +139,11 @@ class Verifier:
             extras=verdict.extras,
             seconds=seconds,
         )
+
+    def _broken(self, task: Task, what: str, error: Exception) -> Score:
+        """A third party's skill may hold a mistake: that is never the completion's fault."""
+        detail = f"skill {self.skill.name!r}, {what}: {type(error).__name__}: {error}"
+        return Score(task=task.id, outcome=Outcome.UNMEASURED, reward=None, detail=detail[:300])
 
     def _failed(self, task: Task, fault: CompletionFault) -> Score:
         return Score(

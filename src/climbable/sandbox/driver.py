@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import os
 import queue
-import shutil
 import socket
 import subprocess
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -22,6 +20,7 @@ from typing import Any
 
 from climbable.core.errors import Unavailable
 from climbable.core.types import Outcome
+from climbable.sandbox.folders import Folder, sweep
 from climbable.sandbox.jail import namespaces, wire
 from climbable.sandbox.reply import Validate, clean, read_reply
 from climbable.sandbox.run import Limits, Run
@@ -60,6 +59,7 @@ class Sandbox:
         self._queue: queue.SimpleQueue[tuple[str, Future[Run]] | None] = queue.SimpleQueue()
         self._validate = validate
         self._closing = False
+        sweep()
         first = start_zygote(interpreter, program, modes)
         self.hello = first.hello
         """What the first zygote said of itself: mode, threads, Blender's version."""
@@ -108,7 +108,7 @@ class Sandbox:
                     zygote = zygote or start_zygote(interpreter, program, modes)
                     run = zygote.sample(script, self.limits, self._validate)
                     break
-                except (OSError, EOFError, ValueError, KeyError, Unavailable) as error:
+                except Exception as error:  # whatever it is, it is ours, and the caller waits for an answer
                     detail = clean(f"the sandbox failed: {type(error).__name__}: {error}")
                     run = Run(outcome=Outcome.UNMEASURED, detail=detail)
                     if zygote is not None:
@@ -122,10 +122,10 @@ class Sandbox:
 class ZygoteProcess:
     """A running zygote, from the outside."""
 
-    def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket, folder: str) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket, folder: Folder) -> None:
         self._process = process
         self._connection = connection
-        self._folder = folder
+        self.folder = folder
         self.hello: Mapping[str, Any] = {}
 
     def greet(self, config: dict[str, Any]) -> None:
@@ -147,7 +147,7 @@ class ZygoteProcess:
         self._process.kill()
         self._process.wait()
         self._connection.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self.folder.remove()
 
 
 def start_zygote(interpreter: Path, program: Path, modes: Sequence[str]) -> ZygoteProcess:
@@ -163,9 +163,9 @@ def start_zygote(interpreter: Path, program: Path, modes: Sequence[str]) -> Zygo
                     "driver": os.getpid(),
                     "jail": str(_FOLDER / "jail"),
                     "program": str(program),
-                    "root": os.path.join(zygote._folder, "root"),
-                    "scratch": os.path.join(zygote._folder, "scratch"),
-                    "artefacts": os.path.join(zygote._folder, "artefacts"),
+                    "root": os.path.join(zygote.folder.path, "root"),
+                    "scratch": os.path.join(zygote.folder.path, "scratch"),
+                    "artefacts": os.path.join(zygote.folder.path, "artefacts"),
                 }
             )
             return zygote
@@ -182,14 +182,12 @@ def start_zygote(interpreter: Path, program: Path, modes: Sequence[str]) -> Zygo
 
 def _spawn(interpreter: Path) -> ZygoteProcess:
     ours, theirs = socket.socketpair()
-    folder = tempfile.mkdtemp(prefix="climbable-")
-    for name in ("root", "artefacts"):
-        os.mkdir(os.path.join(folder, name))
+    folder = Folder()
     try:
         process = subprocess.Popen(
             [str(interpreter), "-I", "-c", _BOOT, str(theirs.fileno()), str(_FOLDER)],
             pass_fds=[theirs.fileno()],
-            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "HOME": folder},
+            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "HOME": folder.path},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=None if os.environ.get("CLIMBABLE_DEBUG_SANDBOX") else subprocess.DEVNULL,

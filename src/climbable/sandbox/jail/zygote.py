@@ -23,6 +23,7 @@ from typing import Any
 from . import landlock, namespaces, seccomp, syscalls, wire
 from .confine import Confinement, confine
 from .pickup import Refused, pick_up
+from .remove import remove_tree
 
 REPORT_BYTES = 16 << 10
 """Of what a script's child reports, only the end is kept."""
@@ -237,9 +238,7 @@ class Zygote:
 
     def _clear_scratch(self) -> None:
         if self.mode == namespaces.NONE:
-            import shutil
-
-            shutil.rmtree(self.scratch)
+            remove_tree(self.scratch)
         else:
             namespaces.unmount_scratch()
 
