@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ CUBE = "import bpy\nbpy.ops.mesh.primitive_cube_add(size=0.5, location=(0, 0, 1)
 ESCAPES = {
     "read-shadow": "assert open('/etc/shadow').read()",
     "read-anothers-file": "import glob\nassert [open(path).read() for path in glob.glob('/tmp/*/secret-of-a-test')]",
+    "read-shared-memory": "import glob\nassert [open(path).read() for path in glob.glob('/dev/shm/secret-of-a-test*')]",
     "write-root": "open('/mark', 'w')",
     "write-usr": "open('/usr/mark', 'w')",
     "socket": "import socket\nsocket.socket()",
@@ -38,7 +40,12 @@ ESCAPES = {
 @pytest.fixture(scope="module", autouse=True)
 def secret():
     """A file that the user who runs the verifier can read."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+    with (
+        tempfile.TemporaryDirectory(dir="/tmp") as folder,
+        tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="secret-of-a-test") as shared,
+    ):
+        shared.write(b"secret")
+        shared.flush()
         (pathlib.Path(folder) / "secret-of-a-test").write_text("secret")
         yield
 
@@ -151,6 +158,53 @@ def test_whatever_breaks_in_a_worker_its_samples_are_answered_and_it_goes_on(mon
 def test_a_forged_report_cannot_turn_a_failure_into_a_score(sandbox):
     forged = "import os\nfor fd in range(3, 64):\n    try: os.write(fd, b'\\nR done\\n{\"objects\": []}')\n    except OSError: pass\n"
     assert sandbox.run(forged + "os._exit(0)").outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "resource.prlimit({pid}, resource.RLIMIT_NOFILE, (16, 16))",
+        "os.setpriority(os.PRIO_PROCESS, {pid}, 19)",
+        "os.sched_setaffinity({pid}, {{0}})",
+        "os.kill({pid}, 9)",
+    ],
+)
+@pytest.mark.parametrize("whom", ["stranger", "parent"])
+def test_no_other_process_is_reached(sandbox, call, whom):
+    stranger = subprocess.Popen(["/bin/sleep", "60"])
+    try:
+        limits = [resource.prlimit(stranger.pid, resource.RLIMIT_NOFILE), os.getpriority(os.PRIO_PROCESS, stranger.pid)]
+        pid = stranger.pid if whom == "stranger" else "os.getppid()"
+        run = sandbox.run(f"import os, resource\n{call.format(pid=pid)}")
+        # Where it is the first of its own process namespace its parent is 0, which means itself.
+        assert run.outcome is Outcome.FAILED or (whom == "parent" and sandbox.hello["mode"] != MODES[-1])
+        assert limits == [
+            resource.prlimit(stranger.pid, resource.RLIMIT_NOFILE),
+            os.getpriority(os.PRIO_PROCESS, stranger.pid),
+        ]
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+    assert sandbox.run(CUBE).outcome is Outcome.SCORED
+
+
+def test_files_outside_keep_their_permissions_and_times(sandbox, tmp_path):
+    outside = tmp_path / "file"
+    outside.write_text("x")
+    os.utime(outside, (1e9, 1e9))
+    before = outside.stat()
+    script = "import contextlib, os\nfor touch, what in ((os.chmod, 0o777), (os.utime, (5, 5))):\n"
+    script += f"    with contextlib.suppress(OSError): touch({str(outside)!r}, what)\n"
+    assert sandbox.run(script).outcome is Outcome.SCORED
+    after = outside.stat()
+    assert (after.st_mode, after.st_mtime) == (before.st_mode, before.st_mtime)
+
+
+def test_limits_and_permissions_of_its_own_are_a_scripts_to_set(sandbox):
+    own = "import os, resource, shutil\nopen('a', 'w').write('x')\nshutil.copy2('a', 'b')\nos.chmod('b', 0o600)\n"
+    run = sandbox.run(own + "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\nos.nice(1)\n" + CUBE)
+    assert run.outcome is Outcome.SCORED, run.detail
 
 
 def test_where_no_mode_works_nothing_is_run():

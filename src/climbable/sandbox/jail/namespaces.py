@@ -18,7 +18,8 @@ ROOT, USER, NONE = "root namespaces", "user namespaces", "landlock"
 
 SCRATCH = "/scratch"
 ARTEFACTS = "/artefacts"
-_DEVICES = ("null", "zero", "full", "random", "urandom")
+DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom"))
+"""All that scripts may read below ``/dev``."""
 _SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc/ld.so.cache", "/etc/fonts")
 _ALL = (
     syscalls.CLONE_NEWNS
@@ -80,10 +81,10 @@ def build_root(base: str, paths: list[str]) -> None:
     for path in paths:
         _show(path, base)
     os.makedirs(base + "/dev", exist_ok=True)
-    for name in _DEVICES:
-        with open(f"{base}/dev/{name}", "w"):
+    for device in DEVICES:
+        with open(base + device, "w"):
             pass
-        syscalls.mount(f"/dev/{name}", f"{base}/dev/{name}", "", syscalls.MS_BIND)
+        syscalls.mount(device, base + device, "", syscalls.MS_BIND)
     for folder in (SCRATCH, ARTEFACTS, "/old"):
         os.makedirs(base + folder, exist_ok=True)
     if not os.path.lexists(base + "/tmp"):  # it is there already only if the interpreter itself lives in it

@@ -16,22 +16,28 @@ from . import syscalls
 _COMMON = (
     "read write close fstat lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask rt_sigreturn ioctl pread64 "
     "pwrite64 readv writev sched_yield mremap msync mincore madvise dup nanosleep getitimer setitimer getpid sendfile "
-    "exit wait4 kill uname fcntl flock fsync fdatasync truncate ftruncate getcwd chdir fchdir fchmod umask gettimeofday "
+    "exit wait4 kill uname fcntl flock fsync fdatasync truncate ftruncate getcwd chdir fchdir umask gettimeofday "
     "getrlimit getrusage sysinfo times getuid getgid geteuid getegid setpgid getppid setsid getgroups getresuid "
     "getresgid getpgid getsid capget rt_sigpending rt_sigtimedwait rt_sigqueueinfo rt_sigsuspend sigaltstack statfs "
-    "fstatfs getpriority setpriority sched_setparam sched_getparam sched_setscheduler sched_getscheduler "
-    "sched_get_priority_max sched_get_priority_min prctl setrlimit sync gettid tkill futex sched_setaffinity "
+    "fstatfs getpriority sched_getparam sched_getscheduler "
+    "sched_get_priority_max sched_get_priority_min prctl setrlimit sync gettid tkill futex "
     "sched_getaffinity getdents64 set_tid_address restart_syscall fadvise64 clock_gettime clock_getres clock_nanosleep "
     "exit_group epoll_ctl tgkill waitid openat mkdirat newfstatat unlinkat renameat linkat symlinkat readlinkat "
-    "fchmodat faccessat pselect6 ppoll set_robust_list get_robust_list utimensat epoll_pwait fallocate eventfd2 "
-    "epoll_create1 dup3 pipe2 preadv pwritev prlimit64 getcpu renameat2 getrandom copy_file_range statx rseq "
+    "faccessat pselect6 ppoll set_robust_list get_robust_list epoll_pwait fallocate eventfd2 "
+    "epoll_create1 dup3 pipe2 preadv pwritev getcpu renameat2 getrandom copy_file_range statx rseq "
     "close_range faccessat2 membarrier mlock munlock sendto recvfrom sendmsg recvmsg shutdown getsockname getpeername "
-    "getsockopt setsockopt"
+    "getsockopt setsockopt getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr"
 )
 _X86_64_ONLY = (
     "open stat lstat poll access pipe select dup2 pause alarm getdents rename mkdir rmdir creat link unlink symlink "
-    "readlink chmod getpgrp utime arch_prctl time epoll_create epoll_wait utimes eventfd"
+    "readlink getpgrp arch_prctl time epoll_create epoll_wait eventfd"
 )
+
+_ON_ITSELF = {"prlimit64": 0, "sched_setaffinity": 0, "sched_setparam": 0, "sched_setscheduler": 0, "setpriority": 1}
+"""Calls that may name another process, and which argument does: it must be 0, the caller itself."""
+
+_TOUCHES = ("fchmod", "fchmodat", "utimensat", "chmod", "utime", "utimes")
+"""Permissions and times, which Landlock does not govern. Without namespaces they do nothing and say that they did."""
 
 _X86_64 = dict(
     read=0, write=1, open=2, close=3, stat=4, fstat=5, lstat=6, poll=7, lseek=8, mmap=9, mprotect=10, munmap=11,
@@ -47,7 +53,8 @@ _X86_64 = dict(
     rt_sigpending=127, rt_sigtimedwait=128, rt_sigqueueinfo=129, rt_sigsuspend=130, sigaltstack=131, utime=132,
     statfs=137, fstatfs=138, getpriority=140, setpriority=141, sched_setparam=142, sched_getparam=143,
     sched_setscheduler=144, sched_getscheduler=145, sched_get_priority_max=146, sched_get_priority_min=147, mlock=149,
-    munlock=150, prctl=157, arch_prctl=158, setrlimit=160, sync=162, gettid=186, tkill=200, time=201, futex=202,
+    munlock=150, prctl=157, arch_prctl=158, setrlimit=160, sync=162, gettid=186,
+    getxattr=191, lgetxattr=192, fgetxattr=193, listxattr=194, llistxattr=195, flistxattr=196, tkill=200, time=201, futex=202,
     sched_setaffinity=203, sched_getaffinity=204, epoll_create=213, getdents64=217, set_tid_address=218,
     restart_syscall=219, fadvise64=221, clock_gettime=228, clock_getres=229, clock_nanosleep=230, exit_group=231,
     epoll_wait=232, epoll_ctl=233, tgkill=234, utimes=235, waitid=247, openat=257, mkdirat=258, newfstatat=262,
@@ -58,7 +65,8 @@ _X86_64 = dict(
     close_range=436, faccessat2=439,
 )  # fmt: skip
 _AARCH64 = dict(
-    getcwd=17, eventfd2=19, epoll_create1=20, epoll_ctl=21, epoll_pwait=22, dup=23, dup3=24, fcntl=25, ioctl=29,
+    getxattr=8, lgetxattr=9, fgetxattr=10, listxattr=11, llistxattr=12, flistxattr=13, getcwd=17,
+    eventfd2=19, epoll_create1=20, epoll_ctl=21, epoll_pwait=22, dup=23, dup3=24, fcntl=25, ioctl=29,
     flock=32, mkdirat=34, unlinkat=35, symlinkat=36, linkat=37, renameat=38, statfs=43, fstatfs=44, truncate=45,
     ftruncate=46, fallocate=47, faccessat=48, chdir=49, fchdir=50, fchmod=52, fchmodat=53, openat=56, close=57,
     pipe2=59, getdents64=61, lseek=62, read=63, write=64, readv=65, writev=66, pread64=67, pwrite64=68, preadv=69,
@@ -88,7 +96,10 @@ _AF_UNIX = 1
 
 
 def program(machine: str, *, forks: bool) -> bytes:
-    """The BPF program for `machine`. Without `forks`, only threads can be made. An OSError for an unknown machine."""
+    """The BPF program for `machine`. Without `forks`, as where there are no namespaces, only threads can be made.
+
+    An OSError for an unknown machine.
+    """
     if machine not in _TABLES:
         raise OSError(f"no seccomp table for {machine}: known are {', '.join(_TABLES)}")
     arch, numbers = _TABLES[machine]
@@ -119,6 +130,17 @@ def program(machine: str, *, forks: bool) -> bytes:
         (_RETURN, 0, 0, _ALLOW),
         (_RETURN, 0, 0, _ERRNO | errno.EPERM),
     ]
+    for name, place in _ON_ITSELF.items():
+        code += [
+            (_EQUAL, 0, 4, numbers[name]),
+            (_LOAD, 0, 0, _FIRST_ARGUMENT_AT + 8 * place),
+            (_EQUAL, 0, 1, 0),
+            (_RETURN, 0, 0, _ALLOW),
+            (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+        ]
+    for name in _TOUCHES:
+        if name in numbers:
+            code += [(_EQUAL, 0, 1, numbers[name]), (_RETURN, 0, 0, _ALLOW if forks else _ERRNO | 0)]
     for name in names:
         code += [(_EQUAL, 0, 1, numbers[name]), (_RETURN, 0, 0, _ALLOW)]
     code.append((_RETURN, 0, 0, _ERRNO | errno.EPERM))

@@ -97,7 +97,7 @@ class Zygote:
             raise OSError(f"{threads} threads are left after warming up; a fork is safe with at most {THREADS}")
         self.how = Confinement(
             mode=self.mode,
-            readable=[*readable, self.artefacts, "/dev"],
+            readable=[*readable, self.artefacts, *namespaces.DEVICES],
             landlock=landlock.abi() > 0,
             filter=seccomp.program(syscalls.MACHINE, forks=self.mode != namespaces.NONE),
         )
