@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from climbable.core.errors import UserError, nearest
+from climbable.core.gate import Bar
 
 Schedule = Literal["constant", "linear", "cosine", "constant_with_warmup"]
 """Of the learning rate, as Transformers names them."""
@@ -52,15 +53,11 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateSettings:
-    """When a reward counts as climbable."""
+class GateSettings(Bar):
+    """When a reward counts as climbable, and by how many samples that is judged."""
 
     tasks: int = 32
     samples: int = 8
-    least_mean: float = 0.15
-    most_mean: float = 0.85
-    least_signal: float = 0.4
-    """Share of groups whose rewards differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

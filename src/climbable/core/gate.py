@@ -42,6 +42,7 @@ class Bar:
     least_mean: float = 0.15
     most_mean: float = 0.85
     least_signal: float = 0.4
+    """Share of groups whose rewards differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

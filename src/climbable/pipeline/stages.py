@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from climbable.core import records
 from climbable.core.errors import StageSaysNo, Unavailable
-from climbable.core.gate import Answer, Bar, GateVerdict, judge_gate
+from climbable.core.gate import Answer, GateVerdict, judge_gate
 from climbable.core.progress import Progress
 from climbable.core.run import RunFolder
 from climbable.core.skill import Skill
@@ -139,8 +139,7 @@ def measure_gate(
         rollouts=rollouts,
         progress=progress,
     )
-    bar = Bar(least_mean=recipe.gate.least_mean, most_mean=recipe.gate.most_mean, least_signal=recipe.gate.least_signal)
-    verdict = judge_gate(groups, ceiling=skill.ceiling, bar=bar)
+    verdict = judge_gate(groups, ceiling=skill.ceiling, bar=recipe.gate)
     asked = {
         "name": policy.name,
         "policy": policy.fingerprint,
