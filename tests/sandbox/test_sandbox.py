@@ -14,7 +14,7 @@ import pytest
 from climbable.blender import PROGRAM, find_interpreter, read_measurement
 from climbable.core.errors import Unavailable
 from climbable.core.types import Outcome, Reason
-from climbable.sandbox import Limits, Sandbox
+from climbable.sandbox import Limits, Sandbox, selftest
 from climbable.sandbox.driver import MODES, ZygoteProcess, start_zygote
 
 CUBE = "import bpy\nbpy.ops.mesh.primitive_cube_add(size=0.5, location=(0, 0, 1))\n"
@@ -210,6 +210,19 @@ def test_limits_and_permissions_of_its_own_are_a_scripts_to_set(sandbox):
 def test_where_no_mode_works_nothing_is_run():
     with pytest.raises(Unavailable, match="climb doctor"):
         start_zygote(find_interpreter(), PROGRAM, [])
+
+
+def test_a_jail_that_the_self_test_gets_out_of_is_not_used(monkeypatch):
+    monkeypatch.setattr(selftest, "SCRIPT", "assert False, 'the jail is open to sockets'")
+    with pytest.raises(Unavailable, match=r"self-test failed: .*open to sockets"):
+        start_zygote(find_interpreter(), PROGRAM, MODES)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gets through everywhere")
+def test_the_self_test_names_every_way_out_where_no_jail_is():
+    told = subprocess.run([sys.executable, "-c", selftest.SCRIPT], capture_output=True, text=True, timeout=30)
+    assert told.returncode == 1
+    assert all(name in told.stderr.splitlines()[-1] for name in selftest.PROBES), told.stderr
 
 
 def test_a_zygote_that_dies_is_replaced_and_its_sample_tried_again():

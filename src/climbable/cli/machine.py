@@ -119,6 +119,7 @@ def _sandbox(interpreter: Path) -> list[Finding]:
     from climbable.blender import PROGRAM, read_measurement
     from climbable.sandbox import Sandbox
     from climbable.sandbox.driver import MODES
+    from climbable.sandbox.selftest import PROBES
 
     findings = []
     for mode, cost in zip(MODES, WITHOUT_MODE, strict=True):
@@ -133,6 +134,7 @@ def _sandbox(interpreter: Path) -> list[Finding]:
         with sandbox:
             run, hello = sandbox.run(PROBE), sandbox.hello
         works = run.outcome is Outcome.SCORED
+        tried = f"; {len(PROBES)} ways out of the jail were tried, none is open"
         layers = (
             f"mode {mode}, seccomp, Landlock ABI {hello['landlock']}" if hello["landlock"] else f"mode {mode}, seccomp"
         )
@@ -142,7 +144,7 @@ def _sandbox(interpreter: Path) -> list[Finding]:
             Finding(
                 part="sandbox",
                 works=works,
-                here=layers + ("; a script ran and was measured" if works else f"; but {run.detail}"),
+                here=layers + (f"{tried}; a script ran and was measured" if works else f"; but {run.detail}"),
                 cost="no score can be trusted, so none is given",
                 fix="" if works else "CLIMBABLE_DEBUG_SANDBOX=1 climb doctor",
                 needed=True,

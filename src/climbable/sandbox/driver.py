@@ -20,6 +20,7 @@ from typing import Any
 
 from climbable.core.errors import Unavailable
 from climbable.core.types import Outcome
+from climbable.sandbox import selftest
 from climbable.sandbox.folders import Folder, sweep
 from climbable.sandbox.jail import namespaces, wire
 from climbable.sandbox.reply import Validate, clean, read_reply
@@ -136,6 +137,12 @@ class ZygoteProcess:
         if "error" in self.hello:
             raise OSError(self.hello["error"])
 
+    def test(self) -> None:
+        """Sends the self-test through; an OSError names what got out of the jail."""
+        run = self.sample(selftest.SCRIPT, Limits(), lambda measured: measured)
+        if run.outcome is not Outcome.SCORED:
+            raise OSError(f"the self-test failed: {run.detail}")
+
     def sample(self, script: str, limits: Limits, validate: Validate) -> Run:
         """One script's run; an OSError or EOFError means that the zygote is lost."""
         self._connection.settimeout(limits.wall_s + limits.measure_s + GRACE_S)
@@ -168,6 +175,7 @@ def start_zygote(interpreter: Path, program: Path, modes: Sequence[str]) -> Zygo
                     "artefacts": os.path.join(zygote.folder.path, "artefacts"),
                 }
             )
+            zygote.test()
             return zygote
         except (OSError, EOFError, ValueError) as error:
             refused.append(f"{mode}: {error}")
