@@ -11,6 +11,7 @@ def quiet_libraries() -> None:
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # we fork
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TQDM_DISABLE", "1")  # some loaders ask no one before they draw a bar
     from transformers.utils import logging
 
     logging.set_verbosity_error()
