@@ -1,6 +1,5 @@
 """Every handed case comes out as it should: honest scripts are paid, cheats and abuse are not."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,10 +7,9 @@ import pytest
 from climbable.core.types import Task
 from climbable.skills import load_skill
 from climbable.verify import Verifier
+from handed import misses, rows
 
-ROWS = [
-    json.loads(line) for line in (Path(__file__).parent.parent / "cases/scene.jsonl").read_text("utf-8").splitlines()
-]
+ROWS = rows("scene")
 FOLDERS = ("/", "/tmp", "/var/tmp", "/dev/shm", "/usr/local", "/opt", str(Path.home()))
 
 
@@ -26,30 +24,9 @@ def scores():
 @pytest.mark.parametrize("row", ROWS, ids=[row["case"] for row in ROWS])
 def test_case(scores, row):
     score = scores[row["case"]]
-    misses = [_misses(score, expected) for expected in (row["expect"], *row["expect"].get("or", ()))]
-    assert [] in misses, (misses[0], score)
+    assert not misses(score, row["expect"]), score
 
 
 def test_no_case_left_a_mark_outside(scores):
     marks = [str(path) for folder in FOLDERS for path in Path(folder).glob("case_marker_*")]
     assert not marks
-
-
-def _misses(score, expected):
-    passed = {check["name"]: check["passed"] for check in score["checks"]}
-    missed = []
-    for key in ("outcome", "reason"):
-        allowed = expected.get(key, score[key])
-        if score[key] not in (allowed if isinstance(allowed, list) else [allowed]):
-            missed.append(key)
-    if "reward" in expected:
-        reward = expected["reward"]
-        low, high = reward if isinstance(reward, list) else (reward, reward)
-        if score["reward"] is None or not low <= round(score["reward"], 4) <= high:
-            missed.append("reward")
-    if expected.get("solved", score["solved"]) != score["solved"]:
-        missed.append("solved")
-    missed += [name for name in expected.get("passed", ()) if passed.get(name) is not True]
-    missed += [name for name in expected.get("failed", ()) if passed.get(name) is not False]
-    missed += [text for text in expected.get("detail_has", ()) if text not in (score["detail"] or "")]
-    return missed

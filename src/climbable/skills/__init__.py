@@ -11,7 +11,7 @@ from climbable.core.errors import UserError, nearest
 from climbable.core.skill import Skill
 
 GROUP = "climbable.skills"
-_OWN = {"scene": "climbable.skills.scene:SKILL"}
+_OWN = {"langgraph": "climbable.skills.langgraph:SKILL", "scene": "climbable.skills.scene:SKILL"}
 
 
 def skill_names() -> tuple[str, ...]:
