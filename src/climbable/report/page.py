@@ -42,6 +42,7 @@ def render(run: RunData) -> str:
         policies=tables.evaluated(run),
         rows=rows,
         beside=tables.beside(run),
+        kinds=tables.kinds(run),
         overview=_drawn(overview, Markup) if overview else None,
         curves=[_drawn(chart, Markup) for chart in charts.curves(run, skill.ceiling if skill else 1.0)],
         gates=_gates(run),

@@ -82,6 +82,45 @@ def _comparison(
     )
 
 
+ENOUGH = 24
+"""With fewer samples of a sub-kind its share says too little to call it lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A line of the table by sub-kind: a figure for each evaluated policy, and whether training lost what there was."""
+
+    name: str
+    tasks: int
+    cells: tuple[str, ...]
+    lost: bool
+
+
+def kinds(run: RunData) -> list[Kind]:
+    """pass@1 by sub-kind; nothing where the families have none of their own.
+
+    A kind is lost if some answers solved it before and its share has halved at least: the mode that GRPO froze in is
+    wrong there, and nothing that it samples can tell it so.
+    """
+    names = [key for key, _ in evaluated(run)]
+    found = list(dict.fromkeys(kind for name in names for kind in run.evaluations[name].get("subkinds", {})))
+    if all("/" not in kind for kind in found):
+        return []
+    rows = []
+    for kind in found:
+        figures = [run.evaluations[name].get("subkinds", {}).get(kind) for name in names]
+        shares = [each["pass_at_1"]["estimate"] for each in figures if each and each["samples"] >= ENOUGH]
+        rows.append(
+            Kind(
+                name=kind,
+                tasks=max((each["tasks"] for each in figures if each), default=0),
+                cells=tuple(percent(each["pass_at_1"]["estimate"]) if each else "–" for each in figures),
+                lost=len(shares) > 1 and shares[-1] <= max(shares[:-1]) / 2 and max(shares[:-1]) > 0,
+            )
+        )
+    return rows
+
+
 def beside(run: RunData) -> list[tuple[str, list[str]]]:
     """Further figures over all test tasks: what, and a value for each evaluated policy."""
     rows: list[tuple[str, list[str]]] = []
