@@ -6,13 +6,12 @@ So a label cannot be wrong, and every value of it stands in the sentence. The co
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 from collections.abc import Callable
 from typing import Any
 
 from climbable.core.types import Task
+from climbable.skills.drawing import draw_in_split
 from climbable.skills.langgraph.checks import KEYS
 from climbable.skills.langgraph.wording import say
 
@@ -35,18 +34,13 @@ _NAMES = (
 )
 _KINDS = ("my", "demo", "team", "sales", "night", "lab", "pilot", "quick", "blue", "north")
 _FOLDERS = ("", "./", "apps/", "services/", "./work/", "projects/")
-_SPLIT_OF = ("train",) * 8 + ("val", "test")
 
 
 def make_task(family: str, split: str, index: int) -> Task:
-    """The task at (family, split, index): the same on every machine. A label belongs to the split that its hash names."""
-    attempt = 0
-    while True:
-        draw = random.Random(_hash("langgraph", family, split, index, attempt))
-        label = dict.fromkeys(KEYS) | {"command": family} | _DRAW[family](draw)
-        if _SPLIT_OF[_hash(json.dumps(label, sort_keys=True)) % len(_SPLIT_OF)] == split:
-            break
-        attempt += 1
+    """The task at (family, split, index): the same on every machine."""
+    label, draw = draw_in_split(
+        "langgraph", family, split, index, lambda draw: dict.fromkeys(KEYS) | {"command": family} | _DRAW[family](draw)
+    )
     return Task(
         id=f"langgraph/{family}/{split}/{index}",
         skill="langgraph",
@@ -91,11 +85,6 @@ def _dockerfile(draw: random.Random) -> Label:
         "output_path": draw.choice(_FOLDERS)
         + draw.choice(("Dockerfile", "Dockerfile.dev", f"{_name(draw)}.dockerfile"))
     }
-
-
-def _hash(*parts: object) -> int:
-    text = "/".join(str(part) for part in parts)
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 _DRAW: dict[str, Callable[[random.Random], Label]] = {

@@ -1,17 +1,12 @@
-"""Tasks of the skill `scene`: a few cubes and spheres with exact sizes and places, drawn by a hash of where they stand.
-
-Splits are disjoint by construction: a scene belongs to the split that its own hash names, and drawing goes on until
-one of the asked split comes up.
-"""
+"""Tasks of the skill `scene`: a few cubes and spheres with exact sizes and places."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 from typing import Any
 
 from climbable.core.types import Task
+from climbable.skills.drawing import draw_in_split
 from climbable.skills.scene import wording
 
 FACES = {"+x": (0, 1), "-x": (0, -1), "+y": (1, 1), "-y": (1, -1)}
@@ -21,20 +16,12 @@ _COLOURS = ("Red", "Blue", "Green", "Gold", "Grey", "Pink", "Black", "White", "A
 _CUBES = ("Box", "Crate", "Block", "Chest", "Plinth", "Brick", "Case", "Stand", "Cube", "Trunk")
 _BALLS = ("Ball", "Orb", "Globe", "Marble", "Pearl", "Bead", "Dot", "Sphere")
 
-_SPLIT_OF = ("train",) * 8 + ("val", "test")
-
 Spec = dict[str, Any]
 
 
 def make_task(family: str, split: str, index: int) -> Task:
     """The task at (family, split, index): the same on every machine."""
-    attempt = 0
-    while True:
-        draw = random.Random(_hash("scene", family, split, index, attempt))
-        objects = _DRAW[family](draw)
-        if _SPLIT_OF[_hash(json.dumps(objects, sort_keys=True)) % len(_SPLIT_OF)] == split:
-            break
-        attempt += 1
+    objects, draw = draw_in_split("scene", family, split, index, _DRAW[family])
     return Task(
         id=f"scene/{family}/{split}/{index}",
         skill="scene",
@@ -130,7 +117,3 @@ def _size(draw: random.Random, least: int, most: int) -> float:
 
 def _place(draw: random.Random) -> float:
     return draw.randint(-30, 30) / 10
-
-
-def _hash(*parts: Any) -> int:
-    return int.from_bytes(hashlib.sha256("/".join(str(part) for part in parts).encode()).digest(), "big")
