@@ -65,10 +65,10 @@ def _show(rows: Sequence[Mapping[str, object]], wrong: int, unmeasured: int) -> 
     grid = output.table("", "kind", "name", ">reward", ">due", "outcome", "what it tries")
     for row in rows:
         mark = "?" if row["right"] is None else "✓" if row["right"] else "✗"
-        due = output.value(row["due"]) if row["kind"] == "honest" else f"≤ {output.value(row['due'])}"
+        due = output.short(row["due"]) if row["kind"] == "honest" else f"≤ {output.short(row['due'])}"
         outcome = output.plain(row["reason"] or row["outcome"])
         grid.add_row(
-            mark, str(row["kind"]), str(row["name"]), output.value(row["reward"]), due, outcome, str(row["why"])
+            mark, str(row["kind"]), str(row["name"]), output.short(row["reward"]), due, outcome, str(row["why"])
         )
     screen = output.console()
     screen.print(grid)

@@ -6,14 +6,14 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from climbable.core.plain import plain
+from climbable.core.plain import plain, short
 from climbable.core.types import finite_json
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["console", "emit", "plain", "say", "table", "value"]
+__all__ = ["console", "emit", "plain", "say", "short", "table"]
 
 
 def emit(value: Any, *, indent: bool = True) -> None:
@@ -42,14 +42,3 @@ def table(*columns: str, title: str | None = None) -> Table:
     for name in columns:
         grid.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left", overflow="fold")
     return grid
-
-
-def value(item: object) -> str:
-    """A check's expected or measured value as short text."""
-    if item is None:
-        return "–"
-    if isinstance(item, float):
-        return f"{item:.4g}"
-    if isinstance(item, list | tuple):
-        return "[" + ", ".join(value(part) for part in item[:8]) + (", …]" if len(item) > 8 else "]")
-    return plain(item, 60)

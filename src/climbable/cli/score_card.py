@@ -19,12 +19,12 @@ def print_score(task: Task, score: Score) -> None:
             mark = Text("✓", style="green") if check.passed else Text("✗", style="red bold")
             within = "" if check.tolerance is None else f"± {check.tolerance:g} {check.unit or ''}".rstrip()
             grid.add_row(
-                mark, output.plain(check.name), output.value(check.expected), output.value(check.measured), within
+                mark, output.plain(check.name), output.short(check.expected), output.short(check.measured), within
             )
         screen.print(grid)
     screen.print(Text(headline(score), style=_style(score)))
     for name, value in score.extras.items():
-        screen.print(f"{name}: {output.value(value)}")
+        screen.print(f"{name}: {output.short(value)}")
 
 
 def headline(score: Score) -> str:

@@ -1,4 +1,4 @@
-"""Text that a model wrote, made harmless for a terminal or a page."""
+"""Text and values that a model wrote, made harmless and short for a terminal or a page."""
 
 from __future__ import annotations
 
@@ -11,3 +11,14 @@ def plain(text: object, most: int = 0) -> str:
     """
     safe = "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in str(text))
     return safe if not most or len(safe) <= most else safe[: most - 1] + "…"
+
+
+def short(item: object) -> str:
+    """A check's expected or measured value in a few characters."""
+    if item is None:
+        return "–"
+    if isinstance(item, float):
+        return f"{item:.4g}"
+    if isinstance(item, list | tuple):
+        return "[" + ", ".join(short(part) for part in item[:8]) + (", …]" if len(item) > 8 else "]")
+    return plain(item, 60)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from climbable.core.errors import Unavailable, UserError
+from climbable.core.plain import short
 from climbable.core.skill import Skill
 from climbable.report import charts, tables, words
 from climbable.report.load import RunData
@@ -24,7 +25,7 @@ def render(run: RunData) -> str:
         raise Unavailable("the report needs jinja2: pip install 'climbable[report]'") from None
 
     environment = Environment(autoescape=True, undefined=ChainableUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"percent": words.percent, "duration": words.duration, "value": _value}
+    environment.filters |= {"percent": words.percent, "duration": words.duration, "value": short}
     environment.filters["prose"] = lambda text: Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
     template = environment.from_string(Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8"))
     skill = _skill(run)
@@ -111,15 +112,3 @@ def _commands(run: RunData) -> list[str]:
     again = shlex.quote(f"{run.name}.toml")
     lines = [f"cp {folder}/recipe.toml {again}", f"climb run {again} --run runs/again"]
     return lines if run.finished else [f"climb run {folder}/recipe.toml --run {folder} --resume", *lines]
-
-
-def _value(item: object) -> str:
-    """A check's expected or measured value as short text."""
-    if item is None:
-        return "–"
-    if isinstance(item, float):
-        return f"{item:.4g}"
-    if isinstance(item, list | tuple):
-        return "[" + ", ".join(_value(part) for part in item[:8]) + (", …]" if len(item) > 8 else "]")
-    text = str(item)
-    return text if len(text) <= 80 else text[:79] + "…"
