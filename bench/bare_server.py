@@ -13,13 +13,16 @@ import tempfile
 
 
 def in_child(work):
-    """Runs `work` in a fork; returns what it wrote to its pipe."""
+    """Runs `work` in a fork; returns what it wrote to its pipe. Its orders, the token for its end, lie there already."""
     reading, writing = os.pipe()
+    orders, ours = os.pipe()
+    os.write(ours, b"bare")
     if os.fork() == 0:
         os.close(reading)
-        work(writing)
+        work(writing, orders)
         os._exit(1)
-    os.close(writing)
+    for descriptor in (writing, orders, ours):
+        os.close(descriptor)
     with os.fdopen(reading, "rb") as pipe:
         told = pipe.read()
     os.wait()
@@ -36,13 +39,13 @@ def main(folder):
     answers.write("ready\n")
     answers.flush()
     with tempfile.TemporaryDirectory() as scratch:
-        path = os.path.join(scratch, "scene.blend")
+        path = os.path.join(scratch, "bare.blend")
         for line in sys.stdin:
-            run = functools.partial(program.run, json.loads(line), path)
-            told = in_child(lambda report, run=run: run(report, "bare", False))
+            run = functools.partial(program.run, json.loads(line), scratch)
+            told = in_child(lambda report, orders, run=run: run(report, orders, False))
             seen = b"null"
             if told.endswith(b"bare done\n"):
-                seen = in_child(lambda report: program.measure(path, 2_000_000, report)) or b"null"
+                seen = in_child(lambda report, _: program.measure(path, 2_000_000, report)) or b"null"
             answers.write(seen.decode() + "\n")
             answers.flush()
 

@@ -46,6 +46,29 @@ def test_checks_that_raise_are_our_fault():
     assert "ZeroDivisionError" in score.detail
 
 
+def test_a_reader_that_gives_no_text_is_our_fault():
+    score = score_of(replace(toy.SKILL, read=lambda completion: None), "x")
+    assert score.outcome is Outcome.UNMEASURED
+    assert "NoneType" in score.detail
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [None, Judgement(checks=(), solved=False, parts=None), Judgement(checks=(), solved=False, parts={"a": "b"})],
+)
+def test_checks_that_give_no_judgement_are_our_fault(verdict):
+    assert score_of(replace(toy.SKILL, judge=lambda task, artefact: verdict), "x").outcome is Outcome.UNMEASURED
+
+
+def test_a_skill_that_raises_for_one_completion_does_not_end_the_run():
+    def read(completion):
+        return toy.read(completion) if completion != "bad" else [][0]
+
+    with Verifier(replace(toy.SKILL, read=read)) as verifier:
+        scores = verifier.verify_many([(TASK, answer) for answer in (toy.gold(TASK), "bad", toy.gold(TASK))])
+    assert [score.outcome for score in scores] == [Outcome.SCORED, Outcome.UNMEASURED, Outcome.SCORED]
+
+
 @pytest.mark.parametrize("reward", [float("nan"), float("inf"), 1.5, -0.1])
 def test_a_reward_that_the_table_does_not_allow_is_unmeasured(reward):
     def judge(task, artefact):

@@ -19,6 +19,7 @@ from climbable.core.errors import UserError
 from climbable.core.skill import CompletionFault, Skill
 from climbable.core.types import Outcome, Score, Task
 from climbable.sandbox import Limits, Run, Sandbox
+from climbable.sandbox.driver import MODES
 
 
 class Verifier:
@@ -36,6 +37,7 @@ class Verifier:
         wall_s: float = 40.0,
         memory_mib: int = 4096,
         interpreter: str | None = None,
+        modes: Sequence[str] = MODES,
     ) -> None:
         self.skill = skill
         self.workers = workers or os.cpu_count() or 1
@@ -47,6 +49,7 @@ class Verifier:
                 validate=read_measurement,
                 workers=self.workers,
                 limits=Limits(wall_s=wall_s, memory_mib=memory_mib),
+                modes=modes,
             )
 
     def __enter__(self) -> Verifier:
@@ -67,13 +70,9 @@ class Verifier:
         if task.skill != self.skill.name:
             raise UserError(f"task {task.id!r} is of skill {task.skill!r}; this verifier is for {self.skill.name!r}")
         done: Future[Score] = Future()
-        try:
-            program = self.skill.read(completion)
-        except CompletionFault as fault:
-            done.set_result(self._failed(task, fault))
-            return done
-        except Exception as error:
-            done.set_result(self._broken(task, "reading a completion", error))
+        program = self._read(task, completion)
+        if isinstance(program, Score):
+            done.set_result(program)
             return done
         if self._sandbox is None:
             done.set_result(self._judge(task, program, {}))
@@ -117,28 +116,40 @@ class Verifier:
             task=task.id, outcome=run.outcome, reason=run.reason, detail=run.detail, reward=reward, seconds=run.seconds
         )
 
+    def _read(self, task: Task, completion: str) -> str | Score:
+        """What the runtime is given, or the score that the completion has without one."""
+        try:
+            program = self.skill.read(completion)
+            if not isinstance(program, str):
+                raise TypeError(f"it gave {type(program).__name__}, not str")
+            return program
+        except CompletionFault as fault:
+            return self._failed(task, fault)
+        except Exception as error:
+            return self._broken(task, "reading a completion", error)
+
     def _judge(self, task: Task, artefact: Any, seconds: Any) -> Score:
         """A judgement becomes a score; a reward that the skill's table does not allow is our fault, not the model's."""
         try:
             verdict = self.skill.judge(task, artefact)
+            reward = round(sum(verdict.parts.values()), 4)
+            if not self.skill.floor <= reward <= self.skill.ceiling:  # also false for nan
+                detail = f"reward {reward} is outside the skill's range {self.skill.floor} to {self.skill.ceiling}"
+                return Score(task=task.id, outcome=Outcome.UNMEASURED, reward=None, detail=detail, seconds=seconds)
+            return Score(
+                task=task.id,
+                outcome=Outcome.SCORED,
+                reward=reward,
+                solved=verdict.solved,
+                parts=verdict.parts,
+                checks=verdict.checks,
+                extras=verdict.extras,
+                seconds=seconds,
+            )
         except CompletionFault as fault:
             return replace(self._failed(task, fault), seconds=seconds)
         except Exception as error:
             return replace(self._broken(task, "its checks", error), seconds=seconds)
-        reward = round(sum(verdict.parts.values()), 4)
-        if not self.skill.floor <= reward <= self.skill.ceiling:  # also false for nan
-            detail = f"reward {reward} is outside the skill's range {self.skill.floor} to {self.skill.ceiling}"
-            return Score(task=task.id, outcome=Outcome.UNMEASURED, reward=None, detail=detail, seconds=seconds)
-        return Score(
-            task=task.id,
-            outcome=Outcome.SCORED,
-            reward=reward,
-            solved=verdict.solved,
-            parts=verdict.parts,
-            checks=verdict.checks,
-            extras=verdict.extras,
-            seconds=seconds,
-        )
 
     def _broken(self, task: Task, what: str, error: Exception) -> Score:
         """A third party's skill may hold a mistake: that is never the completion's fault."""

@@ -6,6 +6,7 @@ script, waits for the reply within a deadline, and replaces a zygote that dies, 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import socket
@@ -14,6 +15,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,7 +24,7 @@ from climbable.core.errors import Unavailable
 from climbable.core.types import Outcome
 from climbable.sandbox import selftest
 from climbable.sandbox.folders import Folder, sweep
-from climbable.sandbox.jail import namespaces, wire
+from climbable.sandbox.jail import child, namespaces, wire
 from climbable.sandbox.reply import Validate, clean, read_reply
 from climbable.sandbox.run import Limits, Run
 
@@ -31,8 +33,8 @@ MODES = (namespaces.ROOT, namespaces.USER, namespaces.NONE)
 
 START_S = 120.0
 """A cold disk can take most of a minute to bring Blender in."""
-GRACE_S = 15.0
-"""Beyond a sample's own limits, before its zygote counts as stuck."""
+GRACE_S = 2 * child.READY_S + 15.0
+"""Beyond a sample's own limits, before its zygote counts as stuck: two jails to close, and a scratch to clear."""
 
 _FOLDER = Path(__file__).parent
 _BOOT = "import sys; sys.path.insert(0, sys.argv[2]); from jail import zygote; sys.path.pop(0); zygote.main(int(sys.argv[1]))"
@@ -59,14 +61,16 @@ class Sandbox:
         self.limits = limits or Limits()
         self._queue: queue.SimpleQueue[tuple[str, Future[Run]] | None] = queue.SimpleQueue()
         self._validate = validate
-        self._closing = False
+        self._closing, self._closing_lock = False, threading.Lock()
         sweep()
         first = start_zygote(interpreter, program, modes)
         self.hello = first.hello
         """What the first zygote said of itself: mode, threads, Blender's version."""
-        rest = [(interpreter, program, (first.hello["mode"],))] * (workers - 1)
-        self._threads = [threading.Thread(target=self._work, args=(first, interpreter, program), daemon=True)]
-        self._threads += [threading.Thread(target=self._work, args=(None, *where[:2]), daemon=True) for where in rest]
+        self._start = partial(start_zygote, interpreter, program, (first.hello["mode"],))
+        self._threads = [
+            threading.Thread(target=self._work, args=(zygote,), daemon=True)
+            for zygote in (first, *[None] * (workers - 1))
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -81,9 +85,10 @@ class Sandbox:
     def submit(self, script: str) -> Future[Run]:
         """Queues a script; the future's result is its run."""
         done: Future[Run] = Future()
-        if self._closing:
-            raise RuntimeError("the sandbox is closed")
-        self._queue.put((script, done))
+        with self._closing_lock:
+            if self._closing:
+                raise RuntimeError("the sandbox is closed")
+            self._queue.put((script, done))
         return done
 
     def run(self, script: str) -> Run:
@@ -92,32 +97,45 @@ class Sandbox:
 
     def close(self) -> None:
         """Ends all processes; scripts that still wait become `unmeasured`."""
-        self._closing = True
-        for _ in self._threads:
-            self._queue.put(None)
+        with self._closing_lock:
+            self._closing = True
+            for _ in self._threads:
+                self._queue.put(None)
         for thread in self._threads:
             thread.join()
 
-    def _work(self, zygote: ZygoteProcess | None, interpreter: Path, program: Path) -> None:
+    def _work(self, zygote: ZygoteProcess | None) -> None:
         """One worker's life. The zygote dies with the thread that started it, so the thread keeps it to the end."""
-        modes = (self.hello["mode"],)
         while (item := self._queue.get()) is not None:
             script, done = item
-            run = Run(outcome=Outcome.UNMEASURED, detail="cancelled: the sandbox was closed")
-            for _ in range(0 if self._closing else 2):
-                try:
-                    zygote = zygote or start_zygote(interpreter, program, modes)
-                    run = zygote.sample(script, self.limits, self._validate)
-                    break
-                except Exception as error:  # whatever it is, it is ours, and the caller waits for an answer
-                    detail = clean(f"the sandbox failed: {type(error).__name__}: {error}")
-                    run = Run(outcome=Outcome.UNMEASURED, detail=detail)
-                    if zygote is not None:
-                        zygote.close()
-                        zygote = None
-            done.set_result(run)
+            if done.set_running_or_notify_cancel():
+                run, zygote = self._try_twice(script, zygote)
+                done.set_result(run)
         if zygote is not None:
             zygote.close()
+
+    def _try_twice(self, script: str, zygote: ZygoteProcess | None) -> tuple[Run, ZygoteProcess | None]:
+        """The script's run and the zygote for the next one. Never raises: a worker that died would leave all waiting.
+
+        A zygote of which anything is wrong is not used again, whatever it was, and the sample has a second try.
+        """
+        run = Run(outcome=Outcome.UNMEASURED, detail="cancelled: the sandbox was closed")
+        for _ in range(2):
+            if self._closing:
+                break
+            try:
+                zygote = zygote or self._start()
+                run = zygote.sample(script, self.limits, self._validate)
+                if run.outcome is not Outcome.UNMEASURED:
+                    break
+            except Exception as error:
+                detail = clean(f"the sandbox failed: {type(error).__name__}: {error}")
+                run = Run(outcome=Outcome.UNMEASURED, detail=detail)
+            if zygote is not None:
+                with contextlib.suppress(Exception):
+                    zygote.close()
+                zygote = None
+        return run, zygote
 
 
 class ZygoteProcess:
@@ -177,10 +195,12 @@ def start_zygote(interpreter: Path, program: Path, modes: Sequence[str]) -> Zygo
             )
             zygote.test()
             return zygote
-        except (OSError, EOFError, ValueError) as error:
-            refused.append(f"{mode}: {error}")
+        except Exception as error:
             if zygote is not None:
                 zygote.close()
+            if not isinstance(error, OSError | EOFError | ValueError):
+                raise
+            refused.append(f"{mode}: {error}")
     raise Unavailable(
         "no way to confine scripts works here, so none is run: "
         + "; ".join(refused)

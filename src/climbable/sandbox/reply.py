@@ -31,7 +31,7 @@ def read_reply(reply: Mapping[str, Any], validate: Validate) -> Run:
     reason = Reason(reply["reason"]) if reply["reason"] else None
     detail = reply["detail"]
     if reason is Reason.CRASHED:
-        told = _last_line(reply.get("told", ""), reply["token"])
+        told = _last_line(reply.get("told", ""), reply["token"]) if reply.get("token") else ""
         reason, detail = _refine(told, "reason", _TOLD_BY_SCRIPT) or (reason, detail)
     elif reason is Reason.UNREADABLE and reply.get("measured"):
         reason, detail = _refine(reply["told"], "failed", _TOLD_BY_MEASURE) or (reason, detail)

@@ -24,43 +24,42 @@ import bpy
 NAME = "<script>"
 _MOST_DETAIL = 2000
 _FREEZE = signal.SIGRTMAX - 2
+END = b"\nthe script has ended\n"
+"""What asks for the token; `jail.child` waits for it."""
 
 
-def run(text: str, path: str, report: int, token: str, alone: bool) -> None:
-    """Never returns. Writes one line to `report`: ``TOKEN done``, or ``TOKEN`` and what went wrong as JSON.
+def run(text: str, folder: str, report: int, orders: int, alone: bool) -> None:
+    """Never returns. Saves to ``FOLDER/TOKEN.blend`` and writes one line to `report`.
 
-    `alone` says that this process is the first of its own process namespace, so that it may kill all others in it.
+    The line is ``TOKEN done``, or ``TOKEN`` and what went wrong as JSON. Other ends have no token: it is asked for with
+    `END` once the script has ended, comes over `orders`, and does not exist before. `alone` says that this process is
+    the first of its own process namespace, so that it may kill all others in it.
     """
-    leave, write = os._exit, os.write
-    save = _saver(path, alone)
-    tell = _teller(write, report, token)
+    leave, write, read, process, own = os._exit, os.write, os.read, os.getpid, os.getpid()
+    still, save, encode = _stiller(alone), _saver(), json.JSONEncoder().encode
     _still_streams()
     main = types.ModuleType("__main__")
     main.__dict__["__builtins__"] = builtins
     sys.modules["__main__"] = main
     sys.argv = ["script.py"]
     sys.path.insert(0, "")
+    fault = None
     try:
         exec(compile(text, NAME, "exec", dont_inherit=True), main.__dict__)
     except BaseException as error:  # SystemExit too: a script that ends early has not run to its end
-        tell(_fault(error))
-        leave(1)
-    try:
-        save()
-    except BaseException as error:
-        tell(_save_fault(error))
-        leave(1)
-    write(report, f"\n{token} done\n".encode())
-    leave(0)
-
-
-def _teller(write: Callable[[int, bytes], int], report: int, token: str) -> Callable[[dict[str, str]], None]:
-    encode = json.JSONEncoder().encode
-
-    def tell(fault: dict[str, str]) -> None:
-        write(report, f"\n{token} {encode(fault)}\n".encode())
-
-    return tell
+        fault = _fault(error)
+    if process() != own:
+        leave(0)  # a fork that the script made and that came to the end of it
+    still()
+    write(report, END)
+    token = read(orders, 64).decode("ascii")
+    if fault is None:
+        try:
+            save(f"{folder}/{token}.blend")
+        except BaseException as error:
+            fault = _save_fault(error)
+    write(report, f"\n{token} {'done' if fault is None else encode(fault)}\n".encode())
+    leave(0 if fault is None else 1)
 
 
 def _fault(error: BaseException) -> dict[str, str]:
@@ -95,16 +94,14 @@ def _save_fault(error: BaseException) -> dict[str, str]:
     return {"reason": "output" if full else "unreadable", "detail": f"the scene cannot be saved: {text}"[:_MOST_DETAIL]}
 
 
-def _saver(path: str, alone: bool) -> Callable[[], None]:
-    """A function that saves the scene to `path`, made of nothing that a script could replace by name."""
-    call, kill = _bpy.ops.call, os.kill
-    context, thread_frames = bpy.context, sys._current_frames
-    handlers = [value for name in dir(bpy.app.handlers) if isinstance(value := getattr(bpy.app.handlers, name), list)]
-    clear = list.clear
+def _stiller(alone: bool) -> Callable[[], None]:
+    """A function that keeps all else that the script has started from running on, made before it could meddle."""
+    kill, thread_frames, signal_thread = os.kill, sys._current_frames, signal.pthread_kill
+    mask, block, everything = signal.pthread_sigmask, signal.SIG_BLOCK, signal.valid_signals()
     pause, hook = _pause_handler()
-    signal_thread = signal.pthread_kill
 
-    def save() -> None:
+    def still() -> None:
+        mask(block, everything)
         if alone:
             with contextlib.suppress(ProcessLookupError):
                 kill(-1, signal.SIGKILL)  # from the first process of a namespace: all others in it
@@ -116,6 +113,17 @@ def _saver(path: str, alone: bool) -> Callable[[], None]:
             for thread in threads:
                 if thread != own:
                     signal_thread(thread, _FREEZE)
+
+    return still
+
+
+def _saver() -> Callable[[str], None]:
+    """A function that saves the scene to a path, made of nothing that a script could replace by name."""
+    call, context = _bpy.ops.call, bpy.context
+    handlers = [value for name in dir(bpy.app.handlers) if isinstance(value := getattr(bpy.app.handlers, name), list)]
+    clear = list.clear
+
+    def save(path: str) -> None:
         for handler in handlers:
             clear(handler)
         context.preferences.filepaths.file_preview_type = "NONE"

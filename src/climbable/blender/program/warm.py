@@ -35,9 +35,9 @@ class Program:
         sys.stdout.flush()
         sys.stderr.flush()
 
-    def run(self, text: str, path: str, report: int, token: str, alone: bool) -> None:
+    def run(self, text: str, folder: str, report: int, orders: int, alone: bool) -> None:
         """In a child: runs the script and saves the scene that stands after its last line. Never returns."""
-        script.run(text, path, report, token, alone)
+        script.run(text, folder, report, orders, alone)
 
     def measure(self, path: str, most_vertices: int, report: int) -> None:
         """In a child: opens the file and writes its measurement, as JSON, to `report`. Never returns."""

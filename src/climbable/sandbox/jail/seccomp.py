@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import resource
+import signal
 import struct
 
 from . import syscalls
@@ -33,11 +35,34 @@ _X86_64_ONLY = (
     "readlink getpgrp arch_prctl time epoll_create epoll_wait eventfd"
 )
 
+_F_SETSIG = 10
+
 _ON_ITSELF = {"prlimit64": 0, "sched_setaffinity": 0, "sched_setparam": 0, "sched_setscheduler": 0, "setpriority": 1}
 """Calls that may name another process, and which argument does: it must be 0, the caller itself."""
 
 _TOUCHES = ("fchmod", "fchmodat", "utimensat", "chmod", "utime", "utimes")
 """Permissions and times, which Landlock does not govern. Without namespaces they do nothing and say that they did."""
+
+Rule = tuple[int, bool, int]
+"""(half, equal, value): argument n's lower half is half 2 n, its upper half 2 n + 1; it equals `value`, or it does not."""
+
+_NO_CPU_LIMIT: tuple[tuple[str, tuple[Rule, ...]], ...] = (
+    ("setrlimit", ((0, True, resource.RLIMIT_CPU),)),
+    ("prlimit64", ((2, True, resource.RLIMIT_CPU), (4, False, 0))),
+    ("prlimit64", ((2, True, resource.RLIMIT_CPU), (5, False, 0))),
+)
+_NO_SIGKILL: tuple[tuple[str, tuple[Rule, ...]], ...] = (
+    ("kill", ((2, True, signal.SIGKILL),)),
+    ("tkill", ((2, True, signal.SIGKILL),)),
+    ("tgkill", ((4, True, signal.SIGKILL),)),
+    ("rt_sigqueueinfo", ((2, True, signal.SIGKILL),)),
+    ("fcntl", ((2, True, _F_SETSIG),)),
+)
+"""A script that dies of SIGKILL must not have sent it to itself, nor lowered its CPU time: see `child.ending`. The first
+process of a namespace gets none from within, so these are for where there is none."""
+
+_NO_ORPHANS: tuple[tuple[str, tuple[Rule, ...]], ...] = (("prctl", ((0, True, syscalls.PR_SET_PDEATHSIG),)),)
+"""Without a namespace, this alone ends a script whose zygote has died."""
 
 _X86_64 = dict(
     read=0, write=1, open=2, close=3, stat=4, fstat=5, lstat=6, poll=7, lseek=8, mmap=9, mprotect=10, munmap=11,
@@ -130,6 +155,8 @@ def program(machine: str, *, forks: bool) -> bytes:
         (_RETURN, 0, 0, _ALLOW),
         (_RETURN, 0, 0, _ERRNO | errno.EPERM),
     ]
+    for name, rules in _NO_CPU_LIMIT + (() if forks else _NO_SIGKILL + _NO_ORPHANS):
+        code += _refuse_if(numbers[name], rules)
     for name, place in _ON_ITSELF.items():
         code += [
             (_EQUAL, 0, 4, numbers[name]),
@@ -145,6 +172,16 @@ def program(machine: str, *, forks: bool) -> bytes:
         code += [(_EQUAL, 0, 1, numbers[name]), (_RETURN, 0, 0, _ALLOW)]
     code.append((_RETURN, 0, 0, _ERRNO | errno.EPERM))
     return b"".join(struct.pack("HBBI", *instruction) for instruction in code)
+
+
+def _refuse_if(number: int, rules: tuple[Rule, ...]) -> list[tuple[int, int, int, int]]:
+    """Refuses the call if all rules hold; what does not fit falls through, with the call's number loaded again."""
+    code = [(_EQUAL, 0, 2 * len(rules) + 2, number)]
+    for place, (half, equal, value) in enumerate(rules):
+        leave = 2 * (len(rules) - place) - 1
+        code.append((_LOAD, 0, 0, _FIRST_ARGUMENT_AT + 4 * half))
+        code.append((_EQUAL, 0, leave, value) if equal else (_EQUAL, leave, 0, value))
+    return [*code, (_RETURN, 0, 0, _ERRNO | errno.EPERM), (_LOAD, 0, 0, _NUMBER_AT)]
 
 
 def install(code: bytes) -> None:

@@ -33,7 +33,7 @@ _NAMES = (
     "triage",
 )
 _KINDS = ("my", "demo", "team", "sales", "night", "lab", "pilot", "quick", "blue", "north")
-_FOLDERS = ("", "./", "apps/", "services/", "./work/", "projects/")
+_FOLDERS = ("", "./", "apps/", "services/", "./agents/", "projects/")
 
 
 def make_task(family: str, split: str, index: int) -> Task:
