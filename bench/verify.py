@@ -32,6 +32,7 @@ from climbable.core.errors import UserError
 from climbable.core.prompt import extract_script
 from climbable.core.types import Outcome, Task
 from climbable.sandbox import Sandbox
+from climbable.sandbox.driver import ENVIRONMENT
 from climbable.skills import load_skill
 
 _COLD_RUN = """
@@ -39,15 +40,14 @@ import sys, bpy
 bpy.ops.wm.read_factory_settings(use_empty=True)
 exec(compile(open(sys.argv[1]).read(), "<script>", "exec"), {"__name__": "__main__"})
 bpy.ops.wm.save_as_mainfile(filepath=sys.argv[2], check_existing=False)
-import os; os._exit(0)
 """
 _COLD_MEASURE = """
 import importlib, json, os, sys
 sys.path.insert(0, os.path.dirname(sys.argv[1]))
 import bpy
 measure = importlib.import_module(os.path.basename(sys.argv[1]) + ".measure").measure
-answer = os.fdopen(os.dup(1), "w")
-answer.write(json.dumps(measure(sys.argv[2], 2_000_000))); answer.flush(); os._exit(0)
+with open(sys.argv[3], "w") as file:
+    json.dump(measure(sys.argv[2], 2_000_000), file)
 """
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -77,24 +77,26 @@ def main() -> None:
 def _cold(interpreter: Path, pairs: Pairs) -> dict[str, Any]:
     latencies, rewards, before = [], [], os.times()
     with tempfile.TemporaryDirectory() as folder:
-        script, scene = os.path.join(folder, "script.py"), os.path.join(folder, "scene.blend")
+        script, scene, seen_file = (os.path.join(folder, name) for name in ("script.py", "scene.blend", "seen.json"))
         for task, text in pairs:
             began = time.perf_counter()
             Path(script).write_text(text, encoding="utf-8")
             Path(scene).unlink(missing_ok=True)
-            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            ran = subprocess.run([interpreter, "-I", "-c", _COLD_RUN, script, scene], **quiet)
             seen = None
-            if ran.returncode == 0 and os.path.exists(scene):
-                told = subprocess.run(
-                    [interpreter, "-I", "-c", _COLD_MEASURE, PROGRAM, scene], capture_output=True, text=True
-                )
-                seen = json.loads(told.stdout) if told.returncode == 0 else None
+            if _python(interpreter, _COLD_RUN, script, scene) and os.path.exists(scene):
+                measured = _python(interpreter, _COLD_MEASURE, PROGRAM, scene, seen_file)
+                seen = json.loads(Path(seen_file).read_text(encoding="utf-8")) if measured else None
             latencies.append(time.perf_counter() - began)
             rewards.append(_reward(task, seen))
     after = os.times()
     cpu = sum(after[:4]) - sum(before[:4])
     return _figures(latencies, sum(latencies), cpu, rewards)
+
+
+def _python(interpreter: Path, code: str, *arguments: str | Path) -> bool:
+    """Whether `code` ran in a fresh process to its end."""
+    command = [interpreter, "-I", "-c", code, *arguments]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
 def _bare(interpreter: Path, pairs: Pairs) -> dict[str, Any]:
@@ -103,6 +105,7 @@ def _bare(interpreter: Path, pairs: Pairs) -> dict[str, Any]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        env=ENVIRONMENT,
         text=True,
     )
     assert server.stdin is not None and server.stdout is not None

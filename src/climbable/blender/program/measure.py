@@ -179,7 +179,10 @@ def _hull(points: Any, centre: Any) -> tuple[float, float]:
             return 0.0, 0.0
         bmesh.ops.convex_hull(builder, input=builder.verts)
         bmesh.ops.triangulate(builder, faces=builder.faces[:])
-        hull = np.array([[vertex.co[:] for vertex in face.verts] for face in builder.faces], dtype=np.float64)
+        builder.verts.index_update()
+        places = np.array([vertex.co[:] for vertex in builder.verts], dtype=np.float64)
+        corners = [[a.index, b.index, c.index] for a, b, c in (face.verts for face in builder.faces)]
+        hull = places[np.array(corners, dtype=np.intp).reshape(-1, 3)]
     finally:
         builder.free()
     if not len(hull):
