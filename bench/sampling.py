@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from climbable.policy.model import prompt_ids, sampler_settings
-from climbable.policy.sampler import sample_ids
+from climbable.policy.sampler import Sampler
 from climbable.recipe import Model, Recipe, Sampling
 from climbable.skills import load_skill
 from climbable.train.learner import load_learner
@@ -32,7 +32,8 @@ WAYS = {
     "eager": "Transformers' dynamic cache, adapter beside the weights: what TRL does unless told otherwise",
     "static": "static cache and compiled decode step, adapter beside the weights",
     "merged": "dynamic cache, from a merged copy",
-    "merged-static": "static cache and compiled decode step, from a merged copy: what Climbable does on a GPU",
+    "merged-static": "static cache and compiled decode step, from a merged copy",
+    "merged-graph": "static cache and captured decode step, from a merged copy: what Climbable does on a GPU",
     "continuous": "Transformers' continuous batching (generate_batch), from a merged copy",
 }
 
@@ -84,13 +85,14 @@ def _way(name: str, learner: Any, copy: SamplingCopy, prompts: list[list[int]], 
         temperature=recipe.sampling.temperature,
         top_p=1.0,
         max_new_tokens=recipe.sampling.max_new_tokens,
-        cache="static" if name.endswith("static") else "dynamic",
+        cache=next((cache for cache in ("static", "graph") if name.endswith(cache)), "dynamic"),
     )
     if name == "continuous":
         return lambda: _continuous(model, prompts, settings)
     if name not in WAYS:
         sys.exit(f"there is no way {name!r}; known: {', '.join(WAYS)}")
-    return lambda: sample_ids(model, prompts, settings)
+    sampler = Sampler(model, settings)
+    return lambda: sampler.sample(prompts)
 
 
 def _continuous(model: Any, prompts: list[list[int]], settings: Any) -> list[list[int]]:

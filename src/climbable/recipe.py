@@ -46,8 +46,9 @@ class Sampling:
     max_new_tokens: int = 192
     batch_size: int = 64
     """Completions sampled at once, outside the trainer."""
-    cache: Literal["auto", "dynamic", "static"] = "auto"
-    """Of keys and values: ``static`` is compiled, which pays on a GPU; ``auto`` takes it there."""
+    cache: Literal["auto", "dynamic", "static", "graph"] = "auto"
+    """Of keys and values: ``static`` is compiled; ``graph`` replays one captured step a token, which is fastest on a GPU.
+    ``auto`` takes the graph on a GPU where the model allows it, and ``dynamic`` elsewhere."""
     merge: bool = True
     """Whether training samples from a copy with the adapter merged in: faster, for the base's memory once more."""
 

@@ -8,9 +8,9 @@ import torch
 import toy
 from climbable.core.progress import Silent
 from climbable.core.run import RunFolder
-from climbable.policy import loading, sampler
+from climbable.policy import decoder, loading, sampler
 from climbable.policy.model import prompt_ids, sampler_settings
-from climbable.policy.sampler import sample_ids
+from climbable.policy.sampler import Sampler
 from climbable.train import warm_up
 from climbable.train.grader import Grader
 from climbable.train.learner import load_learner
@@ -96,17 +96,18 @@ def warmed(recipe, tmp_path_factory):
     return loading.load_base(source, device="cpu", dtype="float32").eval(), loading.load_tokenizer(source)
 
 
-@pytest.mark.parametrize("cache", ["dynamic", "static"])
+@pytest.mark.parametrize("cache", ["dynamic", "static", "graph"])
 def test_what_ends_is_told_once_as_it_is_returned_and_changes_nothing(warmed, cache, monkeypatch):
     monkeypatch.setattr(sampler, "LOOK_EVERY", 2)
+    monkeypatch.setattr(decoder, "LOOK_EVERY", 2)
     model, tokenizer = warmed
     settings = sampler_settings(model, tokenizer, temperature=1.3, top_p=1.0, max_new_tokens=12, cache=cache)
     prompts = [prompt_ids(tokenizer, toy.CHATTY, toy.make_task("two", "test", i)) for i in range(24)]
     told = []
     torch.manual_seed(0)
-    watched = sample_ids(model, prompts, settings, on_end=lambda place, ids: told.append((place, ids)))
+    watched = Sampler(model, settings).sample(prompts, lambda place, ids: told.append((place, ids)))
     torch.manual_seed(0)
-    assert watched == sample_ids(model, prompts, settings)
+    assert watched == Sampler(model, settings).sample(prompts)
     assert len(told) == len({place for place, _ in told}) > 12
     assert all(watched[place] == ids and ids[-1] in settings.ends for place, ids in told)
 

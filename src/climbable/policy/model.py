@@ -10,7 +10,8 @@ from climbable.core.prompt import chat, ids_digest, render, token_ids
 from climbable.core.skill import Skill
 from climbable.core.types import Answer, Task
 from climbable.policy import loading
-from climbable.policy.sampler import SamplerSettings, sample_ids
+from climbable.policy.sampler import Sampler
+from climbable.policy.settings import SamplerSettings
 
 
 class ModelPolicy:
@@ -23,7 +24,7 @@ class ModelPolicy:
         self.fingerprint = fingerprint
         self.prompt_digest = prompt_digest(tokenizer, skill)
         self._skill = skill
-        self._model = model
+        self._sampler = Sampler(model, settings)
         self._tokenizer = tokenizer
         self._settings = settings
 
@@ -60,7 +61,7 @@ class ModelPolicy:
 
         torch.manual_seed(seed)
         prompts = [prompt_ids(self._tokenizer, self._skill, task) for task in tasks for _ in range(samples)]
-        answers = [self._answer(ids) for ids in sample_ids(self._model, prompts, self._settings)]
+        answers = [self._answer(ids) for ids in self._sampler.sample(prompts)]
         return [answers[start : start + samples] for start in range(0, len(answers), samples)]
 
     def close(self) -> None:
@@ -69,7 +70,7 @@ class ModelPolicy:
 
         import torch
 
-        del self._model
+        del self._sampler
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()

@@ -19,7 +19,7 @@ from climbable.core.run import RunFolder
 from climbable.core.skill import Skill
 from climbable.core.types import Task
 from climbable.policy.model import prompt_ids, sampler_settings
-from climbable.policy.sampler import sample_ids
+from climbable.policy.sampler import Sampler
 from climbable.recipe import Recipe
 from climbable.rollout import seed_of
 from climbable.train import preflight
@@ -102,17 +102,18 @@ def optimise(
         cache=recipe.sampling.cache,
     )
     copy = sampling_copy(learner, recipe)
+    sampler = Sampler(copy.model if copy else learner.model, settings)
     grader = Grader(skill, verifier, learner.tokenizer, settings.ends, recipe.train.group, run.rollouts, stage)
 
     def sample(prompts: Sequence[str], trainer: Any) -> dict[str, Any]:
         """TRL's hook for generation; a prompt here is a task's id, so that no other rendering can slip in."""
         with grader.timed("sample"):
             ids = [prompt_ids(learner.tokenizer, skill, skill.task_by_id(task)) for task in prompts]
-            model = copy.refresh() if copy else trainer.accelerator.unwrap_model(trainer.model).eval()
-            completions = sample_ids(
-                model, ids, settings, on_end=lambda place, answer: grader.start(place, prompts[place], answer)
-            )
-            trainer.model.train()
+            if copy:
+                copy.refresh()
+            learner.model.eval()
+            completions = sampler.sample(ids, lambda place, answer: grader.start(place, prompts[place], answer))
+            learner.model.train()
         return {"prompt_ids": ids, "completion_ids": completions, "logprobs": None}
 
     callback = recorder(run, stage, grader, progress)
