@@ -2,18 +2,20 @@
 
 import os
 import secrets
+import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from climbable.blender import find_interpreter
 from climbable.core.types import Outcome, Reason
-from climbable.sandbox.jail.child import END
+from forge import FORGE
 
-# Each is the body of a function that is true, or raises no OSError, if it got through. FILE, SHARED and VICTIM are a file,
-# a file in /dev/shm and a process of the test's user, made for this one attempt.
+# Each is the body of a function that is true, or raises no OSError, if it got through. FILE, SHARED, LOG and VICTIM are a file,
+# a file in /dev/shm, a datagram socket and a process of the test's user, made for this one attempt.
 ESCAPES = {
     "read-file": "open(FILE).read()",
     "read-shadow": "open('/etc/shadow').read()",
@@ -44,6 +46,7 @@ ESCAPES = {
     "own-cpu-limit": "check('setrlimit', resource.RLIMIT_CPU, (ctypes.c_ulong * 2)(1000, 1000))",
     "socket": "socket.socket()",
     "unix-socket": "socket.socket(socket.AF_UNIX)",
+    "datagram": "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b'x', LOG)",
     "exec": "os.execv('/bin/echo', ['echo', 'escaped'])",
     "user-namespace": "check('unshare', 0x10000000)",
     "mount": "check('unshare', 0x20000)\ncheck('mount', b'none', b'/', None, 1 << 18, None)",
@@ -72,7 +75,7 @@ except OSError as error: word = errno.errorcode[error.errno]
 """
 IN_JAIL = "import bpy\nbpy.ops.mesh.primitive_cube_add()\nbpy.context.object.name = word\n"
 
-SAVED = "bpy.ops.mesh.primitive_cube_add()\nbpy.ops.wm.save_as_mainfile(filepath=os.path.abspath(path), copy=True)\n"
+SAVED = "import bpy\nbpy.ops.mesh.primitive_cube_add()\nbpy.ops.wm.save_as_mainfile(filepath=os.path.abspath(path), copy=True)\n"
 
 
 @pytest.fixture(scope="module")
@@ -98,10 +101,13 @@ def script(tmp_path, victim):
     shared.write_text("secret")
 
     def script(body):
-        aims = f"FILE, SHARED, VICTIM = {str(file)!r}, {str(shared)!r}, {victim.pid}\n"
+        aims = f"FILE, SHARED, LOG, VICTIM = {str(file)!r}, {str(shared)!r}, {str(log)!r}, {victim.pid}\n"
         return aims + PRELUDE.format(body=body.replace("\n", "\n    "))
 
-    yield script
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        log = Path(folder) / "log"  # a socket's path must be short
+        listening.bind(str(log))
+        yield script
     shared.unlink(missing_ok=True)
 
 
@@ -166,23 +172,6 @@ def test_a_script_finds_nothing_with_which_to_claim_that_it_ran_to_its_end(sandb
         assert (run.outcome, run.reason) == (Outcome.FAILED, Reason.CRASHED), run
         assert "exit status 0" in run.detail
 
-
-# Speaks the child's own protocol, which no script can be kept from: it does what our code would do after the last line.
-FORGE = f"""
-import bpy, os
-def write(descriptor, data):
-    try: return os.write(descriptor, data)
-    except OSError: return 0
-report = next(n for n in range(3, 64) if write(n, {END!r}))
-def read(descriptor):
-    try: return os.read(descriptor, 64).decode()
-    except OSError: return ''
-token = next(filter(None, (read(n) for n in range(3, 64) if n != report)))
-path = token + '.blend'
-def leave():
-    os.write(report, f'\\n{{token}} done\\n'.encode())
-    os._exit(0)
-"""
 
 PLACED = {
     "link": "path = 'real'\n" + SAVED + "os.symlink('real', token + '.blend')",

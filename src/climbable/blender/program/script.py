@@ -119,7 +119,7 @@ def _stiller(alone: bool) -> Callable[[], None]:
 
 def _saver() -> Callable[[str], None]:
     """A function that saves the scene to a path, made of nothing that a script could replace by name."""
-    call, context = _bpy.ops.call, bpy.context
+    save_as, context = _operator_that_saves(), bpy.context
     handlers = [value for name in dir(bpy.app.handlers) if isinstance(value := getattr(bpy.app.handlers, name), list)]
     clear = list.clear
 
@@ -127,9 +127,18 @@ def _saver() -> Callable[[str], None]:
         for handler in handlers:
             clear(handler)
         context.preferences.filepaths.file_preview_type = "NONE"
-        call("WM_OT_save_as_mainfile", {"filepath": path, "check_existing": False, "compress": False}, "EXEC_DEFAULT")
+        save_as(filepath=path, check_existing=False, compress=False)
 
     return save
+
+
+def _operator_that_saves() -> Callable[..., Any]:
+    """Blender's own operator, below the names that ``bpy.ops`` gives it."""
+    if hasattr(_bpy.ops, "create_function"):  # Blender 5.3 and later
+        operator: Callable[..., Any] = _bpy.ops.create_function("wm", "save_as_mainfile")
+        return operator
+    call = _bpy.ops.call
+    return lambda **settings: call("WM_OT_save_as_mainfile", settings, "EXEC_DEFAULT")
 
 
 def _pause_handler() -> tuple[Any, Callable[[int, Any], Any]]:

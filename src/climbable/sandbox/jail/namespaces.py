@@ -6,6 +6,7 @@ libraries and the folders it was given: no /proc, no /sys, no home folders, no n
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import stat
@@ -87,6 +88,11 @@ def build_root(base: str, paths: list[str]) -> None:
         syscalls.mount(device, base + device, "", syscalls.MS_BIND)
     for folder in (SCRATCH, ARTEFACTS, "/old"):
         os.makedirs(base + folder, exist_ok=True)
+    os.makedirs(base + "/proc", exist_ok=True)
+    with contextlib.suppress(
+        OSError
+    ):  # Blender from 5.1 on reads its own maps while it is imported; `seal_root` takes it away
+        syscalls.mount("proc", base + "/proc", "proc", hard | syscalls.MS_NOEXEC)
     if not os.path.lexists(base + "/tmp"):  # it is there already only if the interpreter itself lives in it
         os.symlink(SCRATCH, base + "/tmp")
     os.chdir(base)
@@ -100,9 +106,17 @@ def build_root(base: str, paths: list[str]) -> None:
 
 
 def seal_root() -> None:
-    """Makes the tree itself read-only, once everything has its place."""
+    """Makes the tree itself read-only and takes /proc out of it, once everything is imported."""
+    _hide_proc()
     flags = syscalls.MS_REMOUNT | syscalls.MS_BIND | syscalls.MS_RDONLY | syscalls.MS_NOSUID | syscalls.MS_NODEV
     syscalls.mount("none", "/", "", flags)
+
+
+def _hide_proc() -> None:
+    with contextlib.suppress(OSError):  # where it could not be mounted there is nothing to take away
+        syscalls.umount("/proc", syscalls.MNT_DETACH)
+    if os.listdir("/proc"):
+        raise OSError("/proc is still there")
 
 
 def mount_scratch(uid: int, mib: int) -> None:

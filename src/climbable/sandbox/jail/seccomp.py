@@ -118,6 +118,8 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 _NUMBER_AT, _ARCH_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
 _AF_UNIX = 1
+_NO_STREAM = 0xE
+"""Of a socket's kind, all but ``SOCK_STREAM`` and its flags: a datagram can be sent to any socket that has a path."""
 
 
 def program(machine: str, *, forks: bool) -> bytes:
@@ -149,9 +151,11 @@ def program(machine: str, *, forks: bool) -> bytes:
         (_RETURN, 0, 0, _ERRNO | errno.EPERM),
     ]
     code += [
-        (_EQUAL, 0, 4, numbers["socketpair"]),
+        (_EQUAL, 0, 6, numbers["socketpair"]),
         (_LOAD, 0, 0, _FIRST_ARGUMENT_AT),
-        (_EQUAL, 0, 1, _AF_UNIX),
+        (_EQUAL, 0, 3, _AF_UNIX),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT_AT + 8),
+        (_ANY_BIT, 1, 0, _NO_STREAM),
         (_RETURN, 0, 0, _ALLOW),
         (_RETURN, 0, 0, _ERRNO | errno.EPERM),
     ]
