@@ -1,4 +1,4 @@
-"""Which interpreter has Blender: it lives in an environment of its own, apart from the app's."""
+"""Which program has Blender: a Python with bpy in an environment of its own, apart from the app's, or a ``blender``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def candidates() -> list[Path]:
 
 
 def find_interpreter(explicit: str | None = None) -> Path:
-    """The Python that has bpy: `explicit`, else ``$CLIMBABLE_BLENDER``, else the checkout's, else the user's cache.
+    """`explicit`, else ``$CLIMBABLE_BLENDER``, else the checkout's, else the user's cache.
+
+    It is a Python that has bpy, or a ``blender`` executable.
 
     What is named must exist (`UserError`); what is only looked for may be missing (`Unavailable`).
     """
@@ -45,15 +47,16 @@ def find_interpreter(explicit: str | None = None) -> Path:
         path = Path(named).expanduser().absolute()
         if not os.access(path, os.X_OK) or path.is_dir():
             raise UserError(
-                f"{named!r} is no program that can be run; --blender and {VARIABLE} name a Python that has bpy"
+                f"{named!r} is no program that can be run; --blender and {VARIABLE} name a Python that has bpy, "
+                "or a blender executable"
             )
         return path
     for path in candidates():
         if os.access(path, os.X_OK):
             return path
     raise Unavailable(
-        f"no Blender is here: type `climb doctor --fix` (or `make setup` in a checkout), or name a Python that has bpy "
-        f"with --blender or {VARIABLE}"
+        f"no Blender is here: type `climb doctor --fix` (or `make setup` in a checkout), or name a Python that has bpy, "
+        f"or a blender executable, with --blender or {VARIABLE}"
     )
 
 

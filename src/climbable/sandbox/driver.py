@@ -153,6 +153,7 @@ class ZygoteProcess:
         self._process = process
         self._connection = connection
         self.folder = folder
+        self.pid = process.pid
         self.hello: Mapping[str, Any] = {}
 
     def greet(self, config: dict[str, Any]) -> None:
@@ -193,7 +194,8 @@ def start_zygote(interpreter: Path, program: Path, modes: Sequence[str]) -> Zygo
             zygote.greet(
                 {
                     "mode": mode,
-                    "driver": os.getpid(),
+                    "driver": os.getpid() if is_python(interpreter) else zygote.pid,
+                    "shown": [] if is_python(interpreter) else [str(interpreter.resolve().parent)],
                     "jail": str(_FOLDER / "jail"),
                     "program": str(program),
                     "root": os.path.join(zygote.folder.path, "root"),
@@ -221,7 +223,7 @@ def _spawn(interpreter: Path) -> ZygoteProcess:
     folder = Folder()
     try:
         process = subprocess.Popen(
-            [str(interpreter), "-I", "-c", _BOOT, str(theirs.fileno()), str(_FOLDER)],
+            _command(interpreter, theirs.fileno()),
             pass_fds=[theirs.fileno()],
             env=ENVIRONMENT | {"HOME": folder.path},
             stdin=subprocess.DEVNULL,
@@ -232,3 +234,17 @@ def _spawn(interpreter: Path) -> ZygoteProcess:
     finally:
         theirs.close()
     return ZygoteProcess(process, ours, folder)
+
+
+def is_python(interpreter: Path) -> bool:
+    """Whether it is a Python that has bpy; else it is a ``blender`` executable, which is told by its name."""
+    return not interpreter.name.lower().startswith("blender")
+
+
+def _command(interpreter: Path, descriptor: int) -> list[str]:
+    arguments = [str(descriptor), str(_FOLDER)]
+    if is_python(interpreter):
+        return [str(interpreter), "-I", "-c", _BOOT, *arguments]
+    quiet = ["--background", "--factory-startup", "-noaudio", "--threads", "1"]
+    boot = ["--python-exit-code", "1", "--python", str(_FOLDER / "jail/in_blender.py")]
+    return [str(interpreter), *quiet, *boot, "--", *arguments, str(os.getpid())]

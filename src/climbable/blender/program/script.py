@@ -138,7 +138,8 @@ def _operator_that_saves() -> Callable[..., Any]:
         operator: Callable[..., Any] = _bpy.ops.create_function("wm", "save_as_mainfile")
         return operator
     call = _bpy.ops.call
-    return lambda **settings: call("WM_OT_save_as_mainfile", settings, "EXEC_DEFAULT")
+    override: tuple[Any, ...] = ({},) if bpy.app.version < (4, 0, 0) else ()
+    return lambda **settings: call("WM_OT_save_as_mainfile", *override, settings, "EXEC_DEFAULT")
 
 
 def _pause_handler() -> tuple[Any, Callable[[int, Any], Any]]:

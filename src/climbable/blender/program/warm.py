@@ -62,13 +62,15 @@ def _empty_scene() -> None:
 
 
 def _stop_image_threads() -> None:
-    """OpenEXR's thread pool would leave every forked child that saves an EXR image waiting for ever."""
+    """OpenEXR's thread pool would leave every forked child that saves an EXR image waiting for ever.
+
+    Its library lies in the wheel's folder, in that of a ``blender`` executable, or was loaded by it from the system's.
+    """
     spec = importlib.util.find_spec("bpy")  # bpy.__file__ names a file of its scripts instead
     assert spec is not None and spec.origin is not None
-    folder = os.path.join(os.path.dirname(spec.origin), "lib")
-    for path in glob.glob(os.path.join(folder, "libOpenEXR*.so*")) + glob.glob(
-        os.path.join(folder, "libIlmThread*.so*")
-    ):
+    folders = {os.path.dirname(spec.origin), os.path.dirname(os.path.realpath(bpy.app.binary_path or spec.origin))}
+    names = [f"{folder}/lib/lib{name}*.so*" for folder in folders for name in ("OpenEXR", "IlmThread")]
+    for path in [None, *(path for name in names for path in glob.glob(name))]:
         library = ctypes.CDLL(path)
         for version in range(1, 10):
             stop = getattr(library, f"_ZN7Imf_3_{version}20setGlobalThreadCountEi", None)

@@ -49,12 +49,13 @@ def enter(mode: str) -> None:
                 file.write(text)
     child = os.fork()
     if child:
-        _wait_for(child)
+        wait_for(child)
     # getppid is 0 here: the parent is outside of this namespace. The pipe of the driver tells of its death as well.
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _wait_for(child: int) -> None:
+def wait_for(child: int) -> None:
+    """Waits until `child` is dead and ends this process as it ended."""
     while True:
         _, status = os.waitpid(child, 0)
         if os.WIFEXITED(status) or os.WIFSIGNALED(status):

@@ -61,7 +61,7 @@ class Zygote:
         self.alone = self.mode != namespaces.NONE
         """Whether each child is the first process of a namespace of its own."""
         self.turn = 0
-        shown = [config["jail"], config["program"]]
+        shown = [config["jail"], config["program"], *config["shown"]]
         readable = namespaces.visible(shown)
         self.scratch, self.artefacts = config["scratch"], config["artefacts"]
         if self.alone:
