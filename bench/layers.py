@@ -153,6 +153,9 @@ def _targets() -> Iterator[dict[str, Any]]:
         os.chown(shown / "of-another", 12345, 12345)
         log = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         log.bind(str(folder / "log"))
+        abstract = stack.enter_context(socket.socket(socket.AF_UNIX))
+        abstract.bind(f"\0{folder / 'log'}")
+        abstract.listen()
         server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         code = (
             "import sys, time\nfrom climbable.sandbox.jail import syscalls\nsyscalls.clear_capabilities()\n"

@@ -133,6 +133,12 @@ ATTACKS = (
         besides=("seccomp", "Landlock"),
     ),
     Attack(
+        layer="network namespace",
+        tries="connect to an abstract socket",
+        script="socket.socket(socket.AF_UNIX).connect('\\0' + LOG)\nword = 'escaped'",
+        besides=("seccomp", "Landlock"),
+    ),
+    Attack(
         layer="IPC namespace",
         tries="find another's System V memory",
         script="check('shmget', KEY, 0, 0)\nword = 'escaped'",
@@ -200,7 +206,7 @@ ATTACKS = (
         tries="take its time",
         script="import time\ntime.sleep(2)\nword = 'escaped'",
     ),
-    Attack(layer="memory", tries="take 1 GiB", script="x = bytearray(1 << 30)\nword = 'escaped'"),
+    Attack(layer="memory", tries="take 1 GiB", script="import mmap\nheld = mmap.mmap(-1, 1 << 30)\nword = 'escaped'"),
     Attack(
         layer="file size",
         tries="make a file of 1 TiB without content",
@@ -243,6 +249,13 @@ ATTACKS = (
         layer="Landlock",
         tries="send a signal to another process",
         script="os.kill(VICTIM, 18)\nword = 'escaped'",
+        mode=NONE,
+    ),
+    Attack(
+        layer="Landlock",
+        tries="connect to an abstract socket",
+        script="socket.socket(socket.AF_UNIX).connect('\\0' + LOG)\nword = 'escaped'",
+        besides=("seccomp",),
         mode=NONE,
     ),
     Attack(

@@ -14,8 +14,9 @@ from climbable.blender import find_interpreter
 from climbable.core.types import Outcome, Reason
 from forge import FORGE
 
-# Each is the body of a function that is true, or raises no OSError, if it got through. FILE, SHARED, LOG and VICTIM are a file,
-# a file in /dev/shm, a datagram socket and a process of the test's user, made for this one attempt.
+# Each is the body of a function that is true, or raises no OSError, if it got through. FILE, SHARED, LOG and VICTIM are a
+# file, a file in /dev/shm, a datagram socket (with a zero before it an abstract one that listens) and a process of the
+# test's user, made for this one attempt.
 ESCAPES = {
     "read-file": "open(FILE).read()",
     "read-shadow": "open('/etc/shadow').read()",
@@ -42,11 +43,15 @@ ESCAPES = {
     "scheduler": "os.sched_setscheduler(VICTIM, os.SCHED_BATCH, os.sched_param(0))",
     "ptrace": "check('ptrace', 16, VICTIM, None, None)",
     "read-memory": "check('process_vm_readv', VICTIM, None, 0, None, 0, 0)",
+    "parent-environ": "open(f'/proc/{os.getppid()}/environ', 'rb').read()",
+    "parent-memory": "open(f'/proc/{os.getppid()}/mem', 'rb')",
     "pidfd": "os.pidfd_open(VICTIM)",
     "own-cpu-limit": "check('setrlimit', resource.RLIMIT_CPU, (ctypes.c_ulong * 2)(1000, 1000))",
     "socket": "socket.socket()",
     "unix-socket": "socket.socket(socket.AF_UNIX)",
     "datagram": "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b'x', LOG)",
+    "abstract-socket": "socket.socket(socket.AF_UNIX).connect('\\0' + LOG)",
+    "memfd": "os.memfd_create('program')",
     "exec": "os.execv('/bin/echo', ['echo', 'escaped'])",
     "user-namespace": "check('unshare', 0x10000000)",
     "mount": "check('unshare', 0x20000)\ncheck('mount', b'none', b'/', None, 1 << 18, None)",
@@ -104,9 +109,15 @@ def script(tmp_path, victim):
         aims = f"FILE, SHARED, LOG, VICTIM = {str(file)!r}, {str(shared)!r}, {str(log)!r}, {victim.pid}\n"
         return aims + PRELUDE.format(body=body.replace("\n", "\n    "))
 
-    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams,
+        socket.socket(socket.AF_UNIX) as abstract,
+    ):
         log = Path(folder) / "log"  # a socket's path must be short
-        listening.bind(str(log))
+        datagrams.bind(str(log))
+        abstract.bind(f"\0{log}")
+        abstract.listen()
         yield script
     shared.unlink(missing_ok=True)
 

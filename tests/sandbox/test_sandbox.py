@@ -174,6 +174,13 @@ def test_nothing_that_a_script_starts_outlives_it(sandbox, below):
     assert below(os.getpid()) == zygotes
 
 
+def test_a_bomb_of_threads_costs_the_script_alone(sandbox):
+    bomb = "import threading, time\nfor _ in range(100_000): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+    run = sandbox.run(bomb)
+    assert run.outcome is Outcome.FAILED, run
+    assert sandbox.run(CUBE).outcome is Outcome.SCORED
+
+
 def test_a_fork_that_comes_to_the_end_of_the_script_is_not_the_script(sandbox):
     run = sandbox.run("import os, time\ntry:\n    if os.fork(): time.sleep(0.3)\nexcept OSError: pass\n" + CUBE)
     assert run.outcome is Outcome.SCORED, run
