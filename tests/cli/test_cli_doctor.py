@@ -1,13 +1,13 @@
 import json
 
-from climbable.cli import machine, main
-from climbable.cli.machine import Finding
+from climbable.cli import layers, machine, main
+from climbable.cli.finding import Finding
 
 
 def test_without_blender_it_says_what_that_costs_and_what_to_type(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(machine, "_training", list)
     monkeypatch.setattr(machine, "_gpu", lambda: Finding(part="gpu", works=False, here="none"))
-    assert main(["doctor", "--blender", str(tmp_path / "none"), "--json"]) == 3
+    assert main(["doctor", "--blender", str(tmp_path / "none"), "--json"]) == 1
     answer = json.loads(capsys.readouterr().out)
     blender = next(finding for finding in answer["findings"] if finding["part"] == "blender")
     assert (answer["works"], blender["works"], blender["fix"]) == (False, False, "climb doctor --fix")
@@ -26,11 +26,11 @@ def test_a_lack_that_is_not_needed_is_no_failure(monkeypatch, capsys):
     assert "buy one" in text
 
 
-def test_a_needed_lack_is_our_fault(monkeypatch, capsys):
+def test_a_needed_lack_is_a_no(monkeypatch, capsys):
     monkeypatch.setattr(
         machine, "examine", lambda blender: [Finding(part="torch", works=False, here="no", needed=True)]
     )
-    assert main(["doctor"]) == 3
+    assert main(["doctor"]) == 1
     assert "does not work yet" in capsys.readouterr().out
 
 
@@ -52,3 +52,30 @@ def test_a_model_file_named_by_the_environment_is_looked_at(monkeypatch, tmp_pat
     assert not finding.works and "none.gguf" in finding.here
     monkeypatch.delenv("CLIMBABLE_SMOLLM2_GGUF")
     assert machine._model().works
+
+
+def test_each_layer_is_tried_and_tells_what_its_lack_costs():
+    found = {finding.part: finding for finding in layers.layers()}
+    assert {"layer seccomp", "layer landlock", "layer user namespaces", "layer limits", "layer kill by pidfd"} <= set(
+        found
+    )
+    assert all(finding.cost and finding.fix and finding.here for finding in found.values())
+    assert found["layer seccomp"].works and found["layer no new privileges"].works  # else no other test here could pass
+
+
+def test_a_layer_that_does_not_work_says_why_and_one_that_must_is_needed():
+    told = dict.fromkeys([name for name, *_ in layers._LAYERS], "") | {"landlock ABI": 7}
+    assert all(finding.works for finding in layers.findings(told))
+    lacking = {
+        finding.part: finding for finding in layers.findings(dict.fromkeys(told, "not here") | {"landlock ABI": 0})
+    }
+    assert not any(finding.works for finding in lacking.values())
+    assert lacking["layer seccomp"].needed and not lacking["layer landlock"].needed
+    assert "not here" in lacking["layer landlock"].here
+
+
+def test_the_switch_that_keeps_user_namespaces_away_is_named(tmp_path):
+    assert "CONFIG_USER_NS" in layers.user_namespace_switch(tmp_path)
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel/apparmor_restrict_unprivileged_userns").write_text("1\n")
+    assert "apparmor_restrict_unprivileged_userns=0" in layers.user_namespace_switch(tmp_path)

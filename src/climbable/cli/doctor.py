@@ -14,13 +14,14 @@ from climbable.cli import options, output
 def command(fix: bool, blender: str | None, as_json: bool) -> int:
     """What this machine has, what each lack costs, and what to type.
 
-    Every line was tried, not asked: Blender starts, and a script goes through the whole sandbox. Exit status 3: the
-    main path, from a task to a trained adapter, does not work here.
+    Every line was tried, not asked: Blender starts, each layer of the sandbox is put on, and a script goes the whole way.
+    Exit status 1: the main path, from a task to a trained adapter, does not work here.
 
     \b
     Examples:
       climb doctor
       climb doctor --fix
+      climb doctor --blender /usr/bin/blender --json
     """
     from climbable.cli import machine
 
@@ -30,7 +31,7 @@ def command(fix: bool, blender: str | None, as_json: bool) -> int:
     works = all(finding.works or not finding.needed for finding in findings)
     if as_json:
         output.emit({"works": works, "findings": [finding.to_json() for finding in findings]})
-        return 0 if works else 3
+        return 0 if works else 1
     from rich.text import Text
 
     grid = output.table("", "part", "here")
@@ -49,4 +50,4 @@ def command(fix: bool, blender: str | None, as_json: bool) -> int:
         if works
         else "The main path does not work yet: type what stands in bold beside ✗, then `climb doctor` again"
     )
-    return 0 if works else 3
+    return 0 if works else 1

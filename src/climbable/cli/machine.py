@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
+from climbable.cli.finding import Finding
+from climbable.cli.layers import layers
 from climbable.core.errors import ClimbableError, Unavailable
 from climbable.core.types import Outcome
 
@@ -23,29 +23,9 @@ WITHOUT_MODE = (
 """What the lack of each of the sandbox's modes costs, strongest mode first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One part of this machine."""
-
-    part: str
-    works: bool
-    here: str
-    """What was found, or why it does not work."""
-    cost: str = ""
-    """What its lack costs."""
-    fix: str = ""
-    """What to type."""
-    needed: bool = False
-    """The main path does not work without it."""
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it."""
-        return asdict(self)
-
-
 def examine(blender: str | None = None) -> list[Finding]:
     """Every part, the needed ones first."""
-    return [_python(), *_blender(blender), *_training(), _gpu(), _model(), *_extras()]
+    return [_python(), *_blender(blender), *layers(), *_training(), _gpu(), _model(), *_extras()]
 
 
 def install_blender() -> Path:
@@ -134,7 +114,7 @@ def _sandbox(interpreter: Path) -> list[Finding]:
         with sandbox:
             run, hello = sandbox.run(PROBE), sandbox.hello
         works = run.outcome is Outcome.SCORED
-        tried = f"; {len(PROBES)} ways out of the jail were tried, none is open"
+        tried = f"; {len(PROBES)} ways out of the jail were tried in {hello['self_test_s']:.2f} s, none is open"
         layers = (
             f"mode {mode}, seccomp, Landlock ABI {hello['landlock']}" if hello["landlock"] else f"mode {mode}, seccomp"
         )
@@ -149,13 +129,6 @@ def _sandbox(interpreter: Path) -> list[Finding]:
                 fix="" if works else "CLIMBABLE_DEBUG_SANDBOX=1 climb doctor",
                 needed=True,
             ),
-            Finding(
-                part="landlock",
-                works=bool(hello["landlock"]),
-                here=f"ABI {hello['landlock']}" if hello["landlock"] else "this kernel has none",
-                cost="one layer less between a script and the files that its jail shows",
-                fix="a kernel of 5.13 or later with lsm=landlock",
-            ),
         ]
     return [
         Finding(part="blender", works=True, here=f"found at {interpreter}, but not started", needed=True),
@@ -165,8 +138,7 @@ def _sandbox(interpreter: Path) -> list[Finding]:
             works=False,
             here="no mode of confinement works here",
             cost="scripts by a model are never run unconfined, so nothing can be verified",
-            fix="in Docker: docker run --cap-add SYS_ADMIN --security-opt seccomp=unconfined …; "
-            "elsewhere: sysctl kernel.unprivileged_userns_clone=1",
+            fix="what stands beside the layers below",
             needed=True,
         ),
     ]

@@ -12,6 +12,7 @@ import queue
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
@@ -166,9 +167,11 @@ class ZygoteProcess:
 
     def test(self) -> None:
         """Sends the self-test through; an OSError names what got out of the jail."""
+        began = time.monotonic()
         run = self.sample(selftest.SCRIPT, Limits(), lambda measured: measured)
         if run.outcome is not Outcome.SCORED:
             raise OSError(f"the self-test failed: {run.detail}")
+        self.hello = {**self.hello, "self_test_s": time.monotonic() - began}
 
     def sample(self, script: str, limits: Limits, validate: Validate) -> Run:
         """One script's run; an OSError or EOFError means that the zygote is lost."""
