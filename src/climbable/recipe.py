@@ -123,6 +123,8 @@ class Verify:
     """0: one a core."""
     wall_s: float = 40.0
     memory_mib: int = 4096
+    runner: Literal["local", "docker", "podman"] = "local"
+    """Where scripts run: in this machine's own jail, or in a container of that engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,11 @@ from climbable.blender import PROGRAM, find_interpreter, read_measurement
 from climbable.core.errors import UserError
 from climbable.core.skill import CompletionFault, Skill
 from climbable.core.types import Outcome, Score, Task
-from climbable.sandbox import Limits, Run, Sandbox
+from climbable.sandbox import Container, Limits, Run, Sandbox
 from climbable.sandbox.driver import MODES
+
+LOCAL = "local"
+"""The runner that uses this machine's own jail; the others are `climbable.sandbox.container.ENGINES`."""
 
 
 class Verifier:
@@ -37,6 +40,7 @@ class Verifier:
         wall_s: float = 40.0,
         memory_mib: int = 4096,
         interpreter: str | None = None,
+        runner: str = LOCAL,
         modes: Sequence[str] = MODES,
     ) -> None:
         self.skill = skill
@@ -44,7 +48,7 @@ class Verifier:
         self._sandbox: Sandbox | None = None
         if skill.runtime == "blender":
             self._sandbox = Sandbox(
-                interpreter=find_interpreter(interpreter),
+                interpreter=find_interpreter(interpreter) if runner == LOCAL else Container(engine=runner),
                 program=PROGRAM,
                 validate=read_measurement,
                 workers=self.workers,

@@ -15,7 +15,9 @@ from climbable.core.types import Outcome, Score
 @options.skill
 @options.sandbox
 @options.as_json
-def command(skill: str, blender: str | None, workers: int, memory: int, timeout: float, as_json: bool) -> int:
+def command(
+    skill: str, blender: str | None, container: str | None, workers: int, memory: int, timeout: float, as_json: bool
+) -> int:
     """Try a skill's cheats and its honest controls on the verifier.
 
     Exit status 1: a cheat earned more than it may, or an honest oddity less than all; 3: one was not measured.
@@ -29,7 +31,9 @@ def command(skill: str, blender: str | None, workers: int, memory: int, timeout:
 
     known = load_skill(skill)
     attacks = [*((attack, False) for attack in known.attacks()), *((control, True) for control in known.honest())]
-    with Verifier(known, workers=workers, wall_s=timeout, memory_mib=memory, interpreter=blender) as verifier:
+    with Verifier(
+        known, workers=workers, wall_s=timeout, memory_mib=memory, interpreter=blender, runner=container or "local"
+    ) as verifier:
         scores = verifier.verify_many([(attack.task, attack.completion) for attack, _ in attacks])
     rows = [
         {

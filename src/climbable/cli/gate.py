@@ -38,6 +38,7 @@ def command(
     seed: int,
     out: Path | None,
     blender: str | None,
+    container: str | None,
     workers: int,
     memory: int,
     timeout: float,
@@ -73,7 +74,9 @@ def command(
     )
     progress = make_progress()
     run = RunFolder(out) if out else None
-    with Verifier(known, workers=workers, wall_s=timeout, memory_mib=memory, interpreter=blender) as verifier:
+    with Verifier(
+        known, workers=workers, wall_s=timeout, memory_mib=memory, interpreter=blender, runner=container or "local"
+    ) as verifier:
         answers = open_policy(recipe, known)
         try:
             _, record = measure_gate(

@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
+ENGINES = ("docker", "podman")
+"""As `climbable.sandbox.container.ENGINES`, which is not imported for a help text."""
+
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 as_json: Callable[[Verb], Verb] = click.option(
@@ -33,7 +36,7 @@ blender: Callable[[Verb], Verb] = click.option(
 
 
 def sandbox(verb: Verb) -> Verb:
-    """The options that set up a `Verifier`: workers, time, memory and Blender."""
+    """The options that set up a `Verifier`: workers, time, memory, container and Blender."""
     verb = click.option(
         "--timeout",
         type=click.FloatRange(min=0, min_open=True),
@@ -52,5 +55,10 @@ def sandbox(verb: Verb) -> Verb:
     )(verb)
     verb = click.option(
         "--workers", type=click.IntRange(min=0), default=0, metavar="N", help="Scripts at once; default: one a core."
+    )(verb)
+    verb = click.option(
+        "--container",
+        type=click.Choice(ENGINES),
+        help="Run scripts in a container of this engine, where the system has no jail of its own.",
     )(verb)
     return blender(verb)

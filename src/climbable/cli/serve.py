@@ -54,6 +54,7 @@ def command(
     deadline: float,
     most_body: int,
     blender: str | None,
+    container: str | None,
     workers: int,
     memory: int,
     timeout: float,
@@ -90,7 +91,9 @@ def command(
     settings = Settings(places=places, deadline_s=deadline, most_body_bytes=most_body, token=token)
     with (
         listen(host, port) as listener,
-        Verifier(known, workers=workers, wall_s=timeout, memory_mib=memory, interpreter=blender) as verifier,
+        Verifier(
+            known, workers=workers, wall_s=timeout, memory_mib=memory, interpreter=blender, runner=container or "local"
+        ) as verifier,
     ):
         app = make_app(verifier, settings)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=int(deadline) + 1))

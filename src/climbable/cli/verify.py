@@ -27,6 +27,7 @@ def command(
     completion: str | None,
     rows: str | None,
     blender: str | None,
+    container: str | None,
     workers: int,
     memory: int,
     timeout: float,
@@ -56,12 +57,16 @@ def command(
     if rows is not None:
         from climbable.cli.rows import verify_rows
 
-        with Verifier(known, workers=workers, wall_s=timeout, memory_mib=memory, interpreter=blender) as verifier:
+        with Verifier(
+            known, workers=workers, wall_s=timeout, memory_mib=memory, interpreter=blender, runner=container or "local"
+        ) as verifier:
             return verify_rows(known, verifier, rows, quiet=as_json)
 
     assert task is not None and completion is not None
     asked, answer = read_task(known, task), read_completion(completion)
-    with Verifier(known, workers=1, wall_s=timeout, memory_mib=memory, interpreter=blender) as verifier:
+    with Verifier(
+        known, workers=1, wall_s=timeout, memory_mib=memory, interpreter=blender, runner=container or "local"
+    ) as verifier:
         score = verifier.verify(asked, answer)
     if as_json:
         output.emit(score.to_json())

@@ -72,6 +72,7 @@ class Work:
                 wall_s=limits.wall_s,
                 memory_mib=limits.memory_mib,
                 interpreter=self.interpreter,
+                runner=self.recipe.verify.runner,
             )
         return self._verifier
 

@@ -4,7 +4,8 @@
 ``jail/pickup`` → a child that measures → ``reply`` (distrusts every byte). The layers are one file each in ``jail``.
 """
 
+from climbable.sandbox.container import Container
 from climbable.sandbox.driver import Sandbox
 from climbable.sandbox.run import Limits, Run
 
-__all__ = ["Limits", "Run", "Sandbox"]
+__all__ = ["Container", "Limits", "Run", "Sandbox"]

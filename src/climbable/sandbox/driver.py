@@ -19,11 +19,12 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeGuard
 
 from climbable.core.errors import Unavailable
 from climbable.core.types import Outcome
 from climbable.sandbox import selftest
+from climbable.sandbox.container import Container
 from climbable.sandbox.folders import Folder, sweep
 from climbable.sandbox.jail import child, namespaces, wire
 from climbable.sandbox.reply import Validate, clean, read_reply
@@ -52,15 +53,15 @@ _BOOT = "import sys; sys.path.insert(0, sys.argv[2]); from jail import zygote; s
 class Sandbox:
     """Runs scripts, each in a fresh jail, and has a clean jailed process measure what they saved. Thread-safe.
 
-    `program` is the folder that runs inside the interpreter (see `climbable.blender`), `validate` its check of a
-    measurement's form. Starting it raises `Unavailable` where no mode of confinement works; nothing that a script does
-    ever raises.
+    `interpreter` is a Python that has bpy, a ``blender`` executable or a container with the first; `program` is the folder
+    that runs inside (see `climbable.blender`), `validate` its check of a measurement's form. Starting it raises
+    `Unavailable` where no mode of confinement works; nothing that a script does ever raises.
     """
 
     def __init__(
         self,
         *,
-        interpreter: Path,
+        interpreter: Path | Container,
         program: Path,
         validate: Validate,
         workers: int = 1,
@@ -187,18 +188,20 @@ class ZygoteProcess:
         self.folder.remove()
 
 
-def start_zygote(interpreter: Path, program: Path, modes: Sequence[str]) -> ZygoteProcess:
+def start_zygote(interpreter: Path | Container, program: Path, modes: Sequence[str]) -> ZygoteProcess:
     """A warm zygote in the first of `modes` that works here; `Unavailable` says why none does."""
+    if isinstance(interpreter, Container):
+        modes = [mode for mode in modes if mode == namespaces.NONE]  # a container has no right to make namespaces
     refused = []
     for mode in modes:
         zygote = None
         try:
-            zygote = _spawn(interpreter)
+            zygote = _spawn(interpreter, program)
             zygote.greet(
                 {
                     "mode": mode,
-                    "driver": os.getpid() if is_python(interpreter) else zygote.pid,
-                    "shown": [] if is_python(interpreter) else [str(interpreter.resolve().parent)],
+                    "driver": zygote.pid if _is_blender(interpreter) else os.getpid(),
+                    "shown": [str(interpreter.resolve().parent)] if _is_blender(interpreter) else [],
                     "jail": str(_FOLDER / "jail"),
                     "program": str(program),
                     "root": os.path.join(zygote.folder.path, "root"),
@@ -221,32 +224,41 @@ def start_zygote(interpreter: Path, program: Path, modes: Sequence[str]) -> Zygo
     )
 
 
-def _spawn(interpreter: Path) -> ZygoteProcess:
+def _spawn(interpreter: Path | Container, program: Path) -> ZygoteProcess:
     ours, theirs = socket.socketpair()
     folder = Folder()
+    contained = isinstance(interpreter, Container)
     try:
         process = subprocess.Popen(
-            _command(interpreter, theirs.fileno()),
-            pass_fds=[theirs.fileno()],
-            env=ENVIRONMENT | {"HOME": folder.path},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            _command(interpreter, program, theirs.fileno()),
+            pass_fds=[] if contained else [theirs.fileno()],
+            env=dict(os.environ)
+            if contained
+            else ENVIRONMENT | {"HOME": folder.path},  # an engine needs its own; none of it is in the container
+            stdin=theirs.fileno() if contained else subprocess.DEVNULL,
+            stdout=theirs.fileno() if contained else subprocess.DEVNULL,
             stderr=None if os.environ.get("CLIMBABLE_DEBUG_SANDBOX") else subprocess.DEVNULL,
             cwd="/",
         )
+    except BaseException:
+        ours.close()
+        folder.remove()
+        raise
     finally:
         theirs.close()
     return ZygoteProcess(process, ours, folder)
 
 
-def is_python(interpreter: Path) -> bool:
-    """Whether it is a Python that has bpy; else it is a ``blender`` executable, which is told by its name."""
-    return not interpreter.name.lower().startswith("blender")
+def _is_blender(interpreter: Path | Container) -> TypeGuard[Path]:
+    """Whether it is a ``blender`` executable, which is told by its name, and not a Python that has bpy."""
+    return isinstance(interpreter, Path) and interpreter.name.lower().startswith("blender")
 
 
-def _command(interpreter: Path, descriptor: int) -> list[str]:
+def _command(interpreter: Path | Container, program: Path, descriptor: int) -> list[str]:
+    if isinstance(interpreter, Container):
+        return interpreter.command(_FOLDER / "jail", program)
     arguments = [str(descriptor), str(_FOLDER)]
-    if is_python(interpreter):
+    if not _is_blender(interpreter):
         return [str(interpreter), "-I", "-c", _BOOT, *arguments]
     quiet = ["--background", "--factory-startup", "-noaudio", "--threads", "1"]
     boot = ["--python-exit-code", "1", "--python", str(_FOLDER / "jail/in_blender.py")]
