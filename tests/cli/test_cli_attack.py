@@ -1,5 +1,11 @@
 import dataclasses
 import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 
 import toy
 from climbable.cli import main
@@ -43,3 +49,30 @@ def test_what_was_not_measured_is_neither(monkeypatch, capsys):
     monkeypatch.setattr(toy, "BROKEN", dataclasses.replace(toy.SKILL, judge=judge), False)
     assert main(["attack", "toy:BROKEN", "--json"]) == 3
     assert json.loads(capsys.readouterr().out)["unmeasured"] == 2
+
+
+def broken():
+    raise ZeroDivisionError("oops")
+
+
+@pytest.mark.parametrize(
+    ("part", "make", "told"),
+    [
+        ("attacks", broken, "its 'attacks' raised ZeroDivisionError: oops"),
+        ("honest", broken, "its 'honest' raised ZeroDivisionError: oops"),
+        ("attacks", lambda: [1], "its 'attacks' gave int"),
+        ("attacks", tuple, "its 'attacks' gave nothing"),
+        ("honest", tuple, "its 'honest' gave nothing"),
+    ],
+)
+def test_a_skill_whose_attacks_cannot_be_tried_is_not_called_safe(monkeypatch, capsys, part, make, told):
+    monkeypatch.setattr(toy, "ODD", dataclasses.replace(toy.SKILL, **{part: make}), False)
+    assert main(["attack", "toy:ODD"]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_skill_in_the_working_folder_is_attacked_by_the_installed_command(tmp_path):
+    shutil.copy(Path(__file__).parents[2] / "examples/dates_skill.py", tmp_path / "third_party.py")
+    command = [sys.executable, "-m", "climbable", "attack", "third_party:SKILL"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, "8 cheats and 3 honest controls: none pays" in done.stdout) == (0, True), done

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import click
 
 from climbable.cli import options, output
-from climbable.core.skill import Attack
+from climbable.core.errors import UserError
+from climbable.core.skill import Attack, Skill
 from climbable.core.types import Outcome, Score
 
 
@@ -20,17 +21,19 @@ def command(
 ) -> int:
     """Try a skill's cheats and its honest controls on the verifier.
 
+    A skill of your own is named by package.module:ATTRIBUTE; the module may lie in the working folder.
     Exit status 1: a cheat earned more than it may, or an honest oddity less than all; 3: one was not measured.
 
     \b
-    Example:
+    Examples:
       climb attack scene
+      climb attack dates_skill:SKILL
     """
     from climbable.skills import load_skill
     from climbable.verify import Verifier
 
     known = load_skill(skill)
-    attacks = [*((attack, False) for attack in known.attacks()), *((control, True) for control in known.honest())]
+    attacks = listed(known)
     with Verifier(
         known, workers=workers, wall_s=timeout, memory_mib=memory, interpreter=blender, runner=container or "local"
     ) as verifier:
@@ -56,6 +59,31 @@ def command(
     else:
         _show(rows, wrong, unmeasured)
     return 1 if wrong else 3 if unmeasured else 0
+
+
+def listed(skill: Skill) -> list[tuple[Attack, bool]]:
+    """The skill's cheats and honest controls (marked ``True``); a `UserError` where a skill has none or makes them wrongly."""
+    found: list[tuple[Attack, bool]] = []
+    for make, name, honest in ((skill.attacks, "attacks", False), (skill.honest, "honest", True)):
+        try:
+            made = tuple(make())
+        except Exception as error:
+            raise UserError(
+                f"skill {skill.name!r}: its {name!r} raised {type(error).__name__}: {error}; "
+                f"`python -c 'from MODULE import SKILL; SKILL.{name}()'` shows where"
+            ) from error
+        for attack in made:
+            if not isinstance(attack, Attack):
+                raise UserError(
+                    f"skill {skill.name!r}: its {name!r} gave {type(attack).__name__}, not climbable.core.skill.Attack"
+                )
+        if not made:
+            raise UserError(
+                f"skill {skill.name!r}: its {name!r} gave nothing, and what was not tried says nothing about the verifier; "
+                "docs/adding-a-skill.md shows how to write some"
+            )
+        found += [(attack, honest) for attack in made]
+    return found
 
 
 def right(attack: Attack, score: Score, *, honest: bool) -> bool | None:
