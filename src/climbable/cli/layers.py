@@ -155,7 +155,7 @@ def layers() -> list[Finding]:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     if done.returncode:
         told = (done.stderr.strip().splitlines() or ["no word"])[-1]
-        fix = "climb serves Linux alone so far; elsewhere use --container docker"
+        fix = "the jail is for Linux; elsewhere use --container docker (docs/blenders.md)"
         return [
             Finding(part="layers", works=False, here=told, cost="no layer could be tried", fix=fix, needed=True),
         ]
