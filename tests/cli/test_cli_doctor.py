@@ -1,5 +1,11 @@
 import json
+import shutil
+import subprocess
+import sys
 
+import pytest
+
+from climbable.blender import find_interpreter
 from climbable.cli import layers, machine, main
 from climbable.cli.finding import Finding
 
@@ -79,3 +85,18 @@ def test_the_switch_that_keeps_user_namespaces_away_is_named(tmp_path):
     (tmp_path / "kernel").mkdir()
     (tmp_path / "kernel/apparmor_restrict_unprivileged_userns").write_text("1\n")
     assert "apparmor_restrict_unprivileged_userns=0" in layers.user_namespace_switch(tmp_path)
+
+
+def test_where_no_namespaces_can_be_made_it_says_so_and_the_weakest_mode_is_taken():
+    """As in a container: a user namespace that allows no further ones, without capabilities."""
+    less = ["unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh"]
+    less += ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    if not shutil.which("setpriv") or subprocess.run([*less, "true"], capture_output=True).returncode:
+        pytest.skip("this machine does not allow the set-up")
+    command = [sys.executable, "-m", "climbable", "doctor", "--json", "--blender", str(find_interpreter())]
+    done = subprocess.run([*less, *command], capture_output=True, text=True, timeout=120)
+    found = {finding["part"]: finding for finding in json.loads(done.stdout)["findings"]}
+    assert not found["layer root namespaces"]["works"]
+    assert "max_user_namespaces=15000" in found["layer user namespaces"]["fix"]
+    if found["layer landlock"]["works"]:
+        assert "mode landlock" in found["sandbox"]["here"] and found["sandbox"]["works"]
