@@ -9,6 +9,7 @@ PROBES = {
     "files that are not shown": ("os.open('/etc/shadow', os.O_RDONLY)", "EACCES EPERM ENOENT"),
     "writing beyond scratch": ("os.open('/usr', os.O_TMPFILE | os.O_WRONLY)", "EACCES EPERM EROFS"),
     "sockets": ("socket.socket()", "EPERM EACCES"),
+    "datagrams": ("socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)", "EPERM"),
     "programs": ("os.execv('/no-such-program', ['x'])", "EPERM"),
     "mounts": ("call('mount', b'none', b'/', b'no-such-kind', 0, None)", "EPERM"),
     "looking into processes": ("call('ptrace', 0xFFFF, os.getppid(), None, None)", "EPERM"),
