@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from climbable.core.errors import UserError, nearest
 from climbable.core.gate import Bar
+from climbable.core.skill import Skill
 
 Schedule = Literal["constant", "linear", "cosine", "constant_with_warmup"]
 """Of the learning rate, as Transformers names them."""
@@ -68,6 +69,8 @@ class Warmup:
     rows: int = 96
     styles: int = 1
     """How many of the teacher's code styles the rows are written in."""
+    families: tuple[str, ...] = ()
+    """Families of the rows; empty: those to train and the ladder's rungs, since GRPO can't reward what is never sampled."""
     epochs: int = 3
     batch_size: int = 16
     learning_rate: float = 1e-3
@@ -103,6 +106,23 @@ class Train:
     gradient_checkpointing: bool = False
     checkpoint_every: int = 1
     """Steps between checkpoints: a kill loses at most the steps since the last one."""
+    dynamic_sampling: bool = False
+    """Whether groups without signal are replaced by fresh tasks before the update; costs samples, which are counted."""
+    max_resamples: int = 3
+    """So many rounds of replacement a step at most; what still has no signal then stays in the step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderSettings:
+    """Families that follow one by one, as ``many`` or ``many@2``, each once the level below is solved. No rungs, no ladder."""
+
+    rungs: tuple[str, ...] = ()
+    solved_at: float = 0.95
+    """pass@1 over the latest `window` groups of the newest level from which on it counts as solved."""
+    window: int = 64
+    """Groups; with fewer of a level sampled so far, it is not judged."""
+    keep: float = 0.25
+    """Share of a step's prompts that still goes to the levels below, so that they are not forgotten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,9 +168,32 @@ class Recipe:
     warmup: Warmup = field(default_factory=Warmup)
     pilot: Pilot = field(default_factory=Pilot)
     train: Train = field(default_factory=Train)
+    ladder: LadderSettings = field(default_factory=LadderSettings)
     evaluation: Evaluation = field(default_factory=Evaluation)
     verify: Verify = field(default_factory=Verify)
     costs: Costs = field(default_factory=Costs)
+
+    def trained_families(self, skill: Skill) -> tuple[str, ...]:
+        """The families that training begins with."""
+        return self.families or skill.trained_families()
+
+    def all_trained_families(self, skill: Skill) -> tuple[str, ...]:
+        """The families that training begins with, and those that the ladder may reach."""
+        return tuple(dict.fromkeys((*self.trained_families(skill), *self.ladder.rungs)))
+
+    def warmup_families(self, skill: Skill) -> tuple[str, ...]:
+        """The families that the warm-up shows."""
+        return self.warmup.families or self.all_trained_families(skill)
+
+    def require_trainable(self, skill: Skill) -> None:
+        """A `UserError` for a family that `skill` does not have or holds out, and for one that is two levels of the ladder."""
+        levels = (*self.trained_families(skill), *self.ladder.rungs)
+        for family in (*levels, *self.warmup.families):
+            skill.task(family, "train", 0)
+            if levels.count(family) > 1:
+                raise UserError(
+                    f"family {family!r} is two levels of the ladder: name it once, in 'families' or in 'ladder.rungs'"
+                )
 
 
 def load_recipe(path: Path) -> Recipe:
@@ -273,6 +316,10 @@ def _check(recipe: Recipe, path: str) -> None:
         ),
         ("train.learning_rate", recipe.train.learning_rate, recipe.train.learning_rate > 0, "above 0"),
         ("train.checkpoint_every", recipe.train.checkpoint_every, recipe.train.checkpoint_every >= 1, "1 or more"),
+        ("train.max_resamples", recipe.train.max_resamples, recipe.train.max_resamples >= 1, "1 or more"),
+        ("ladder.solved_at", recipe.ladder.solved_at, 0 < recipe.ladder.solved_at <= 1, "above 0 and at most 1"),
+        ("ladder.window", recipe.ladder.window, recipe.ladder.window >= 1, "1 or more"),
+        ("ladder.keep", recipe.ladder.keep, 0 <= recipe.ladder.keep < 1, "0 or more and below 1"),
         ("evaluation.tasks", recipe.evaluation.tasks, recipe.evaluation.tasks >= 1, "1 or more"),
         ("evaluation.samples", recipe.evaluation.samples, recipe.evaluation.samples >= 1, "1 or more"),
         ("verify.workers", recipe.verify.workers, recipe.verify.workers >= 0, "0 (one a core) or more"),

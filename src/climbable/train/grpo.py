@@ -7,7 +7,6 @@ verifier are the same in training and evaluation, and so that every finished gro
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,16 @@ from climbable.core.errors import StageSaysNo
 from climbable.core.progress import Progress
 from climbable.core.run import RunFolder
 from climbable.core.skill import Skill
-from climbable.core.types import Task
-from climbable.policy.model import prompt_ids, sampler_settings
+from climbable.policy.model import sampler_settings
 from climbable.policy.sampler import Sampler
 from climbable.recipe import Recipe
 from climbable.rollout import seed_of
 from climbable.train import preflight
+from climbable.train.course import Course
 from climbable.train.grader import Grader
 from climbable.train.learner import Learner, load_learner, save_learner
 from climbable.train.recorder import COMPLETE, recorder
+from climbable.train.rounds import Rounds
 from climbable.train.sampling_copy import sampling_copy
 from climbable.verify import Verifier
 
@@ -91,8 +91,6 @@ def optimise(
     checkpoint = last_checkpoint(run.checkpoints / stage) if resume else None
     done = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
     forget_beyond(run, stage, done)
-    tasks = training_tasks(recipe, skill, steps)[done * recipe.train.prompts :]
-    preflight.require_steps(tasks, recipe)
     settings = sampler_settings(
         learner.model,
         learner.tokenizer,
@@ -105,24 +103,25 @@ def optimise(
     sampler = Sampler(copy.model if copy else learner.model, settings)
     grader = Grader(skill, verifier, learner.tokenizer, settings.ends, recipe.train.group, run.rollouts, stage)
 
-    def sample(prompts: Sequence[str], trainer: Any) -> dict[str, Any]:
-        """TRL's hook for generation; a prompt here is a task's id, so that no other rendering can slip in."""
-        with grader.timed("sample"):
-            ids = [prompt_ids(learner.tokenizer, skill, skill.task_by_id(task)) for task in prompts]
-            if copy:
-                copy.refresh()
-            learner.model.eval()
-            completions = sampler.sample(ids, lambda place, answer: grader.start(place, prompts[place], answer))
-            learner.model.train()
-        return {"prompt_ids": ids, "completion_ids": completions, "logprobs": None}
-
+    course = Course(recipe, skill)
+    course.replay(row for row in records.read(run.rollouts) if row["stage"] == stage)
+    rounds = Rounds(
+        recipe=recipe,
+        skill=skill,
+        learner=learner,
+        sampler=sampler,
+        copy=copy,
+        course=course,
+        grader=grader,
+        progress=progress,
+    )
     callback = recorder(run, stage, grader, progress)
     trainer = GRPOTrainer(
         model=learner.model,
         processing_class=learner.tokenizer,
         reward_funcs=[grader.rewards],
-        rollout_func=sample,
-        train_dataset=Dataset.from_list([{"prompt": task.id} for task in tasks]),
+        rollout_func=rounds,
+        train_dataset=Dataset.from_list([{"prompt": ""}] * (recipe.train.prompts * max(1, steps - done))),
         args=trainer_settings(recipe, learner, run.checkpoints / stage, steps),
         callbacks=[callback],
     )
@@ -137,17 +136,6 @@ def optimise(
         raise StageSaysNo(f"the trainer stopped after {trainer.state.global_step} of {steps} steps without an error")
     summary: dict[str, Any] = callback.summary()
     return summary
-
-
-def training_tasks(recipe: Recipe, skill: Skill, steps: int) -> list[Task]:
-    """The tasks of every step, in order: fresh ones from the train split, families in turn.
-
-    They begin behind the tasks that the warm-up may have shown.
-    """
-    families = recipe.families or skill.trained_families()
-    count = steps * recipe.train.prompts
-    first = max(64, 4 * recipe.warmup.rows)
-    return [skill.task(families[i % len(families)], "train", first + i // len(families)) for i in range(count)]
 
 
 def trainer_settings(recipe: Recipe, learner: Learner, folder: Path, steps: int) -> Any:
@@ -181,7 +169,7 @@ def trainer_settings(recipe: Recipe, learner: Learner, folder: Path, steps: int)
         seed=recipe.seed,
         shuffle_dataset=False,
         remove_unused_columns=False,
-        ignore_data_skip=True,  # a resumed run is given the tasks that are left
+        ignore_data_skip=True,  # a resumed run's course knows where it was
         logging_steps=1,
         save_strategy="steps" if folder.name == STAGE else "no",
         save_steps=recipe.train.checkpoint_every,

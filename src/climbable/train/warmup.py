@@ -21,6 +21,7 @@ from climbable.core.types import Task
 from climbable.policy.model import prompt_ids
 from climbable.recipe import Recipe
 from climbable.train.learner import Learner, load_learner, save_learner
+from climbable.train.supply import behind_warmup
 
 STAGE = "warmup"
 
@@ -58,14 +59,14 @@ def warm_up(recipe: Recipe, skill: Skill, run: RunFolder, *, progress: Progress)
 
 
 def teacher_rows(recipe: Recipe, skill: Skill) -> list[tuple[Task, int]]:
-    """``(task, style)`` of every row: train-split tasks of the trained families, as many of each sub-kind as of any other.
+    """``(task, style)`` of every row: train-split tasks of the warm-up's families, as many of each sub-kind as of any other.
 
     The first tasks of a sub-kind are taken, so that a larger recipe holds the rows of a smaller one.
     """
-    families = recipe.families or skill.trained_families()
+    families = recipe.warmup_families(skill)
     by_kind: dict[str, list[Task]] = {}
     for family in families:
-        for index in range(max(64, 4 * recipe.warmup.rows)):
+        for index in range(behind_warmup(recipe)):
             task = skill.task(family, "train", index)
             by_kind.setdefault(skill.subkind(task), []).append(task)
     kinds = sorted(by_kind)
