@@ -8,6 +8,7 @@ import pytest
 
 import toy
 from climbable.core import records
+from climbable.core.group import signal
 from climbable.core.progress import Silent
 from climbable.core.run import RunFolder
 from climbable.core.types import Answer
@@ -15,6 +16,7 @@ from climbable.pipeline import Work, stages
 from climbable.pipeline.environment import describe
 from climbable.recipe import Evaluation, GateSettings, Recipe, Warmup, dump_recipe
 from climbable.rollout import collect, record
+from climbable.train.accounts import signal_by_kind
 
 PILOT = {"answer": "go", "reasons": ["the policy moved"], "steps": 2, "largest_grad_norm": 0.5, "changed_weights": 1.0}
 
@@ -85,6 +87,8 @@ def make_run(path, recipe, skill=toy.SKILL, answers=("ash nothing",), steps=20):
                 row = {
                     "stage": "train",
                     "step": step,
+                    "signal": signal([group.rewards for group in groups], ceiling=skill.ceiling).to_json(),
+                    "kinds": signal_by_kind(groups, skill),
                     "grad_norm": 0.5 + 0.3 / step,
                     "seconds": {"total": 2.5 + step % 3 / 5},
                 }
