@@ -47,7 +47,8 @@ class Rounds:
 
     def __call__(self, prompts: Sequence[str], trainer: Any) -> dict[str, Any]:
         """One step: token ids of ``prompts × group`` completions, whose groups are recorded and graded already."""
-        step, settings = trainer.state.global_step + 1, self.recipe.train
+        settings = self.recipe.train
+        step = trainer.state.global_step // trainer.num_iterations + 1
         assert len(prompts) == settings.prompts * settings.group, "TRL asks for one step at a time"
         families = self.course.families(settings.prompts)
         if self.copy:
