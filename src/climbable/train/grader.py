@@ -26,7 +26,7 @@ EXACT = 2.0**-16
 
 
 class Grader:
-    """Rewards for one stage's steps, and the figures of the latest one."""
+    """Rewards for one stage's steps, each of `updates` updates, and the figures of the latest one."""
 
     def __init__(
         self,
@@ -37,6 +37,7 @@ class Grader:
         group: int,
         rollouts: Path,
         stage: str,
+        updates: int = 1,
     ) -> None:
         self.figures: dict[str, Any] = {}
         """Of the latest step, for the metrics."""
@@ -47,6 +48,7 @@ class Grader:
         self._group = group
         self._rollouts = rollouts
         self._stage = stage
+        self._updates = updates
         self._seconds: dict[str, float] = {}
         self._early: dict[int, tuple[str, str, Future[Score]]] = {}
         self._blind_steps = 0
@@ -75,7 +77,7 @@ class Grader:
 
         A group whose rewards differ only by rounding gets one value throughout: TRL would divide by the tiny spread.
         """
-        step = trainer_state.global_step + 1
+        step = trainer_state.global_step // self._updates + 1
         with self.timed("reward"):
             groups = self._groups(prompts, completion_ids)
             rows = [record(group, stage=self._stage, step=step, policy=self._stage) for group in groups]
