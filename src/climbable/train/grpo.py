@@ -28,6 +28,7 @@ from climbable.train.grader import Grader
 from climbable.train.learner import Learner, drop_reference, load_learner, save_learner
 from climbable.train.recorder import COMPLETE, recorder
 from climbable.train.sampling_copy import sampling_copy
+from climbable.train.terms import announce, grpo_terms
 from climbable.verify import Verifier
 
 STAGE = "train"
@@ -64,6 +65,8 @@ def train(
     learner = load_learner(recipe, skill, run.warmup if run.warmup.exists() else None)
     if not force:
         preflight.require_go(run, learner, recipe)
+    settings = trainer_settings(recipe, learner.device, run.checkpoints / STAGE, recipe.train.steps)
+    announce(run, STAGE, grpo_terms(settings, learner.model.config), progress)
     result = optimise(
         recipe, skill, verifier, learner, run, stage=STAGE, steps=recipe.train.steps, progress=progress, resume=resume
     )
