@@ -6,6 +6,7 @@ A recipe's folder decides nothing; a relative path in `model.name` is taken as t
 from __future__ import annotations
 
 import dataclasses
+import math
 import tomllib
 import types
 import typing
@@ -86,7 +87,7 @@ class Pilot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Train:
-    """GRPO. A step samples ``prompts × group`` completions and makes one update."""
+    """GRPO. A step samples ``prompts × group`` completions and makes `num_iterations` updates from them."""
 
     steps: int = 60
     prompts: int = 8
@@ -96,10 +97,22 @@ class Train:
     learning_rate: float = 1e-4
     schedule: Schedule = "constant"
     warmup_steps: int = 0
-    beta: float = 0.0
-    """Weight of the KL term; 0 leaves it out."""
-    loss: Literal["dapo", "grpo", "bnpo", "dr_grpo", "cispo", "sapo"] = "dapo"
+    num_iterations: int = 1
+    """Updates from one step's samples; from the second on they are off-policy, and the clip can act."""
+    loss: Literal["dapo", "grpo", "bnpo", "dr_grpo", "cispo", "sapo", "luspo", "vespo"] = "dapo"
     """How TRL sums the tokens' losses; it explains each under ``loss_type``."""
+    importance_sampling_level: Literal["token", "sequence"] = "token"
+    """Whether each token has its own probability ratio, or a completion one for all its tokens (GSPO)."""
+    epsilon: float = 0.2
+    """How far below 1 the ratio may fall before the clip ends its gradient."""
+    epsilon_high: float = 0.0
+    """How far above 1 it may rise; 0: as far as `epsilon`. For ``cispo`` the largest ratio itself, such as 5."""
+    beta: float = 0.0
+    """Weight of the KL divergence from the policy that GRPO starts from; 0 leaves it out."""
+    entropy_bonus: float = 0.0
+    """Weight of the mean entropy of the sampled completions' tokens, in nats, which the objective then raises."""
+    top_entropy_quantile: float = 1.0
+    """Share of the tokens, those of highest entropy, that the reward teaches; 1: all."""
     scale_rewards: Literal["group", "batch", "none"] = "group"
     """What an advantage is divided by: the standard deviation within the group, within the step, or nothing."""
     max_grad_norm: float = 1.0
@@ -315,6 +328,28 @@ def _check(recipe: Recipe, path: str) -> None:
             "2 or more: an advantage compares samples of one task",
         ),
         ("train.learning_rate", recipe.train.learning_rate, recipe.train.learning_rate > 0, "above 0"),
+        ("train.num_iterations", recipe.train.num_iterations, recipe.train.num_iterations >= 1, "1 or more"),
+        ("train.epsilon", recipe.train.epsilon, 0 < recipe.train.epsilon < 1, "above 0 and below 1"),
+        (
+            "train.epsilon_high",
+            recipe.train.epsilon_high,
+            0 <= recipe.train.epsilon_high < math.inf,
+            "0 (as epsilon) or more",
+        ),
+        ("train.beta", recipe.train.beta, 0 <= recipe.train.beta < math.inf, "0 (no KL term) or more"),
+        (
+            "train.entropy_bonus",
+            recipe.train.entropy_bonus,
+            0 <= recipe.train.entropy_bonus < math.inf,
+            "0 (no bonus) or more",
+        ),
+        (
+            "train.top_entropy_quantile",
+            recipe.train.top_entropy_quantile,
+            0 < recipe.train.top_entropy_quantile <= 1,
+            "above 0 and at most 1",
+        ),
+        ("train.max_grad_norm", recipe.train.max_grad_norm, recipe.train.max_grad_norm >= 0, "0 (no clipping) or more"),
         ("train.checkpoint_every", recipe.train.checkpoint_every, recipe.train.checkpoint_every >= 1, "1 or more"),
         ("train.max_resamples", recipe.train.max_resamples, recipe.train.max_resamples >= 1, "1 or more"),
         ("ladder.solved_at", recipe.ladder.solved_at, 0 < recipe.ladder.solved_at <= 1, "above 0 and at most 1"),
@@ -330,8 +365,24 @@ def _check(recipe: Recipe, path: str) -> None:
     for key, value, fine, allowed in rules:
         if not fine:
             raise UserError(f"recipe {path!r}: {key!r} is {value!r}; it must be {allowed}")
+    _check_loss(recipe.train, path)
     step = recipe.train.prompts * recipe.train.group
     if recipe.train.micro_batch < 0 or (recipe.train.micro_batch and step % recipe.train.micro_batch):
         raise UserError(
             f"recipe {path!r}: 'train.micro_batch' is {recipe.train.micro_batch}; it must divide prompts × group = {step}, or be 0"
+        )
+
+
+def _check_loss(train: Train, path: str) -> None:
+    """Settings that a loss gives another meaning, or none."""
+    level = {"luspo": "sequence", "vespo": "token"}.get(train.loss, train.importance_sampling_level)
+    if train.importance_sampling_level != level:
+        raise UserError(
+            f"recipe {path!r}: the loss {train.loss!r} is one for 'train.importance_sampling_level' {level!r}, "
+            f"not {train.importance_sampling_level!r}"
+        )
+    if train.loss == "cispo" and train.epsilon_high < 1:
+        raise UserError(
+            f"recipe {path!r}: 'train.epsilon_high' is {train.epsilon_high}; for the loss 'cispo' it is the largest ratio "
+            "itself, so 1 or more, such as 5: below 1 it would only shrink every gradient"
         )

@@ -20,6 +20,12 @@ from climbable.train.accounts import signal_by_kind
 
 PILOT = {"answer": "go", "reasons": ["the policy moved"], "steps": 2, "largest_grad_norm": 0.5, "changed_weights": 1.0}
 
+TERMS = {
+    "train": [
+        {"name": "KL", "active": False, "equation": "+ β·KL", "value": "β 0", "why": "β is 0, so no reference is made"}
+    ]
+}
+
 
 @dataclass
 class Pupil:
@@ -75,6 +81,7 @@ def make_run(path, recipe, skill=toy.SKILL, answers=("ash nothing",), steps=20):
         stages.gate(work, run.warmup, "gate", run.gate)
         stages.evaluation(work, run.warmup, "warmup")
         records.write_json(run.pilot, PILOT)
+        records.write_json(run.terms, TERMS)
         with stages.charged(run, recipe, "train"):
             for step in range(1, steps + 1):
                 pupil = play(run.warmup, 0.3 + 0.65 * step / steps, 0.2 * (1 - step / steps))

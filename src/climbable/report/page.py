@@ -52,6 +52,7 @@ def render(run: RunData) -> str:
         gates=_gates(run),
         gate_sentence=words.gate_sentence,
         pilot_facts=words.pilot_facts(run.pilot or {}),
+        terms=[(words.STAGES[stage], run.terms[stage]) for stage in ("warmup", "train") if stage in run.terms],
         failed_checks=tables.counts(run, "failed_checks"),
         failures=tables.counts(run, "failures"),
         samples=pick(run, skill),

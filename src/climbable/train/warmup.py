@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from climbable.core import records
@@ -19,9 +20,11 @@ from climbable.core.run import RunFolder
 from climbable.core.skill import Skill
 from climbable.core.types import Task
 from climbable.policy.model import prompt_ids
+from climbable.policy.quiet import quiet_libraries
 from climbable.recipe import Recipe
 from climbable.train.learner import Learner, load_learner, save_learner
 from climbable.train.supply import behind_warmup
+from climbable.train.terms import announce, sft_terms
 
 STAGE = "warmup"
 
@@ -100,9 +103,11 @@ def _fit(
 ) -> list[float]:
     from datasets import Dataset
     from transformers import PrinterCallback, TrainerCallback
-    from trl import SFTConfig, SFTTrainer
+    from trl import SFTTrainer
 
     per_epoch = math.ceil(len(rows) / recipe.warmup.batch_size)
+    settings = warmup_settings(recipe, learner.device, run.checkpoints / STAGE, per_epoch)
+    announce(run, STAGE, sft_terms(settings, learner.model.config), progress)
     progress.start(STAGE, per_epoch * recipe.warmup.epochs, "steps")
     losses: list[float] = []
 
@@ -127,27 +132,7 @@ def _fit(
         processing_class=learner.tokenizer,
         train_dataset=Dataset.from_list(list(rows)),
         callbacks=[Record()],
-        args=SFTConfig(
-            output_dir=str(run.checkpoints / STAGE),
-            completion_only_loss=True,
-            max_length=None,
-            packing=False,
-            per_device_train_batch_size=recipe.warmup.batch_size,
-            num_train_epochs=recipe.warmup.epochs,
-            learning_rate=recipe.warmup.learning_rate,
-            lr_scheduler_type=recipe.warmup.schedule,
-            warmup_steps=min(5, per_epoch),
-            weight_decay=0.0,
-            gradient_checkpointing=False,
-            bf16=learner.device.startswith("cuda"),
-            use_cpu=learner.device == "cpu",
-            dataloader_pin_memory=learner.device.startswith("cuda"),
-            seed=recipe.seed,
-            logging_steps=1,
-            save_strategy="no",
-            report_to=[],
-            disable_tqdm=True,
-        ),
+        args=settings,
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train()
@@ -155,3 +140,32 @@ def _fit(
     if not losses:
         raise StageSaysNo(f"the warm-up made no step: {len(rows)} rows; set 'warmup.rows' to at least 1")
     return losses
+
+
+def warmup_settings(recipe: Recipe, device: str, folder: Path, per_epoch: int) -> Any:
+    """TRL's configuration of a warm-up with `per_epoch` updates an epoch."""
+    from trl import SFTConfig
+
+    quiet_libraries()
+    gpu = device.startswith("cuda")
+    return SFTConfig(
+        output_dir=str(folder),
+        completion_only_loss=True,
+        max_length=None,
+        packing=False,
+        per_device_train_batch_size=recipe.warmup.batch_size,
+        num_train_epochs=recipe.warmup.epochs,
+        learning_rate=recipe.warmup.learning_rate,
+        lr_scheduler_type=recipe.warmup.schedule,
+        warmup_steps=min(5, per_epoch),
+        weight_decay=0.0,
+        gradient_checkpointing=False,
+        bf16=gpu,
+        use_cpu=not gpu,
+        dataloader_pin_memory=gpu,
+        seed=recipe.seed,
+        logging_steps=1,
+        save_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+    )
