@@ -108,11 +108,10 @@ def evaluate(
 
 
 def evaluation_tasks(recipe: Recipe, skill: Skill) -> list[Task]:
-    """The first tasks of the test split of every family that is trained here, then of those held out."""
-    trained = recipe.families or skill.trained_families()
+    """The first tasks of the test split of every family that is trained here, rungs too, then of those held out."""
     return [
         skill.task(family, "test", index)
-        for family in (*trained, *skill.held_out_families())
+        for family in (*recipe.all_trained_families(skill), *skill.held_out_families())
         for index in range(recipe.evaluation.tasks)
     ]
 

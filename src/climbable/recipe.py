@@ -6,6 +6,7 @@ A recipe's folder decides nothing; a relative path in `model.name` is taken as t
 from __future__ import annotations
 
 import dataclasses
+import math
 import tomllib
 import types
 import typing
@@ -15,6 +16,7 @@ from typing import Any, Literal
 
 from climbable.core.errors import UserError, nearest
 from climbable.core.gate import Bar
+from climbable.core.skill import Skill
 
 Schedule = Literal["constant", "linear", "cosine", "constant_with_warmup"]
 """Of the learning rate, as Transformers names them."""
@@ -68,6 +70,8 @@ class Warmup:
     rows: int = 96
     styles: int = 1
     """How many of the teacher's code styles the rows are written in."""
+    families: tuple[str, ...] = ()
+    """Families of the rows; empty: those to train and the ladder's rungs, since GRPO can't reward what is never sampled."""
     epochs: int = 3
     batch_size: int = 16
     learning_rate: float = 1e-3
@@ -83,7 +87,7 @@ class Pilot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Train:
-    """GRPO. A step samples ``prompts × group`` completions and makes one update."""
+    """GRPO. A step samples ``prompts × group`` completions and makes `num_iterations` updates from them."""
 
     steps: int = 60
     prompts: int = 8
@@ -93,16 +97,45 @@ class Train:
     learning_rate: float = 1e-4
     schedule: Schedule = "constant"
     warmup_steps: int = 0
-    beta: float = 0.0
-    """Weight of the KL term; 0 leaves it out."""
-    loss: Literal["dapo", "grpo", "bnpo", "dr_grpo", "cispo", "sapo"] = "dapo"
+    num_iterations: int = 1
+    """Updates from one step's samples; from the second on they are off-policy, and the clip can act."""
+    loss: Literal["dapo", "grpo", "bnpo", "dr_grpo", "cispo", "sapo", "luspo", "vespo"] = "dapo"
     """How TRL sums the tokens' losses; it explains each under ``loss_type``."""
+    importance_sampling_level: Literal["token", "sequence"] = "token"
+    """Whether each token has its own probability ratio, or a completion one for all its tokens (GSPO)."""
+    epsilon: float = 0.2
+    """How far below 1 the ratio may fall before the clip ends its gradient."""
+    epsilon_high: float = 0.0
+    """How far above 1 it may rise; 0: as far as `epsilon`. For ``cispo`` the largest ratio itself, such as 5."""
+    beta: float = 0.0
+    """Weight of the KL divergence from the policy that GRPO starts from; 0 leaves it out."""
+    entropy_bonus: float = 0.0
+    """Weight of the mean entropy of the sampled completions' tokens, in nats, which the objective then raises."""
+    top_entropy_quantile: float = 1.0
+    """Share of the tokens, those of highest entropy, that the reward teaches; 1: all."""
     scale_rewards: Literal["group", "batch", "none"] = "group"
     """What an advantage is divided by: the standard deviation within the group, within the step, or nothing."""
     max_grad_norm: float = 1.0
     gradient_checkpointing: bool = False
     checkpoint_every: int = 1
     """Steps between checkpoints: a kill loses at most the steps since the last one."""
+    dynamic_sampling: bool = False
+    """Whether groups without signal are replaced by fresh tasks before the update; costs samples, which are counted."""
+    max_resamples: int = 3
+    """So many rounds of replacement a step at most; what still has no signal then stays in the step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderSettings:
+    """Families that follow one by one, as ``many`` or ``many@2``, each once the level below is solved. No rungs, no ladder."""
+
+    rungs: tuple[str, ...] = ()
+    solved_at: float = 0.95
+    """pass@1 over the latest `window` groups of the newest level from which on it counts as solved."""
+    window: int = 64
+    """Groups; with fewer of a level sampled so far, it is not judged."""
+    keep: float = 0.25
+    """Share of a step's prompts that still goes to the levels below, so that they are not forgotten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,9 +183,32 @@ class Recipe:
     warmup: Warmup = field(default_factory=Warmup)
     pilot: Pilot = field(default_factory=Pilot)
     train: Train = field(default_factory=Train)
+    ladder: LadderSettings = field(default_factory=LadderSettings)
     evaluation: Evaluation = field(default_factory=Evaluation)
     verify: Verify = field(default_factory=Verify)
     costs: Costs = field(default_factory=Costs)
+
+    def trained_families(self, skill: Skill) -> tuple[str, ...]:
+        """The families that training begins with."""
+        return self.families or skill.trained_families()
+
+    def all_trained_families(self, skill: Skill) -> tuple[str, ...]:
+        """The families that training begins with, and those that the ladder may reach."""
+        return tuple(dict.fromkeys((*self.trained_families(skill), *self.ladder.rungs)))
+
+    def warmup_families(self, skill: Skill) -> tuple[str, ...]:
+        """The families that the warm-up shows."""
+        return self.warmup.families or self.all_trained_families(skill)
+
+    def require_trainable(self, skill: Skill) -> None:
+        """A `UserError` for a family that `skill` does not have or holds out, and for one that is two levels of the ladder."""
+        levels = (*self.trained_families(skill), *self.ladder.rungs)
+        for family in (*levels, *self.warmup.families):
+            skill.task(family, "train", 0)
+            if levels.count(family) > 1:
+                raise UserError(
+                    f"family {family!r} is two levels of the ladder: name it once, in 'families' or in 'ladder.rungs'"
+                )
 
 
 def load_recipe(path: Path) -> Recipe:
@@ -274,7 +330,33 @@ def _check(recipe: Recipe, path: str) -> None:
             "2 or more: an advantage compares samples of one task",
         ),
         ("train.learning_rate", recipe.train.learning_rate, recipe.train.learning_rate > 0, "above 0"),
+        ("train.num_iterations", recipe.train.num_iterations, recipe.train.num_iterations >= 1, "1 or more"),
+        ("train.epsilon", recipe.train.epsilon, 0 < recipe.train.epsilon < 1, "above 0 and below 1"),
+        (
+            "train.epsilon_high",
+            recipe.train.epsilon_high,
+            0 <= recipe.train.epsilon_high < math.inf,
+            "0 (as epsilon) or more",
+        ),
+        ("train.beta", recipe.train.beta, 0 <= recipe.train.beta < math.inf, "0 (no KL term) or more"),
+        (
+            "train.entropy_bonus",
+            recipe.train.entropy_bonus,
+            0 <= recipe.train.entropy_bonus < math.inf,
+            "0 (no bonus) or more",
+        ),
+        (
+            "train.top_entropy_quantile",
+            recipe.train.top_entropy_quantile,
+            0 < recipe.train.top_entropy_quantile <= 1,
+            "above 0 and at most 1",
+        ),
+        ("train.max_grad_norm", recipe.train.max_grad_norm, recipe.train.max_grad_norm >= 0, "0 (no clipping) or more"),
         ("train.checkpoint_every", recipe.train.checkpoint_every, recipe.train.checkpoint_every >= 1, "1 or more"),
+        ("train.max_resamples", recipe.train.max_resamples, recipe.train.max_resamples >= 1, "1 or more"),
+        ("ladder.solved_at", recipe.ladder.solved_at, 0 < recipe.ladder.solved_at <= 1, "above 0 and at most 1"),
+        ("ladder.window", recipe.ladder.window, recipe.ladder.window >= 1, "1 or more"),
+        ("ladder.keep", recipe.ladder.keep, 0 <= recipe.ladder.keep < 1, "0 or more and below 1"),
         ("evaluation.tasks", recipe.evaluation.tasks, recipe.evaluation.tasks >= 1, "1 or more"),
         ("evaluation.samples", recipe.evaluation.samples, recipe.evaluation.samples >= 1, "1 or more"),
         ("verify.workers", recipe.verify.workers, recipe.verify.workers >= 0, "0 (one a core) or more"),
@@ -285,8 +367,24 @@ def _check(recipe: Recipe, path: str) -> None:
     for key, value, fine, allowed in rules:
         if not fine:
             raise UserError(f"recipe {path!r}: {key!r} is {value!r}; it must be {allowed}")
+    _check_loss(recipe.train, path)
     step = recipe.train.prompts * recipe.train.group
     if recipe.train.micro_batch < 0 or (recipe.train.micro_batch and step % recipe.train.micro_batch):
         raise UserError(
             f"recipe {path!r}: 'train.micro_batch' is {recipe.train.micro_batch}; it must divide prompts × group = {step}, or be 0"
+        )
+
+
+def _check_loss(train: Train, path: str) -> None:
+    """Settings that a loss gives another meaning, or none."""
+    level = {"luspo": "sequence", "vespo": "token"}.get(train.loss, train.importance_sampling_level)
+    if train.importance_sampling_level != level:
+        raise UserError(
+            f"recipe {path!r}: the loss {train.loss!r} is one for 'train.importance_sampling_level' {level!r}, "
+            f"not {train.importance_sampling_level!r}"
+        )
+    if train.loss == "cispo" and train.epsilon_high < 1:
+        raise UserError(
+            f"recipe {path!r}: 'train.epsilon_high' is {train.epsilon_high}; for the loss 'cispo' it is the largest ratio "
+            "itself, so 1 or more, such as 5: below 1 it would only shrink every gradient"
         )

@@ -205,3 +205,25 @@ def test_answers_cut_at_the_limit_are_counted_and_many_are_named(cut, told):
     verdict = judge_gate(cut_groups)
     assert verdict.truncated == cut / 8
     assert any("sampling.max_new_tokens" in line for line in verdict.advice) is told
+
+
+@pytest.mark.parametrize(("only", "answer"), [(7, "go"), (8, "go"), (9, "no-go"), (10, "no-go")])
+def test_a_spread_that_is_nearly_always_only_failing_or_not_is_no_go(only, answer):
+    verdict = gate([[CRASH, 0.6]] * only + [[0.1, 0.6]] * (10 - only))
+    assert (verdict.answer, verdict.crash_only, verdict.graded.estimate) == (answer, only / 10, (10 - only) / 10)
+    assert any("failing or not" in line for line in verdict.advice) == (answer == "go")
+
+
+def test_a_policy_that_only_crashes_or_runs_is_no_go_with_the_figures_and_a_warm_up():
+    bar = Bar(least_mean=0.0)
+    verdict = gate([[CRASH] * 6 + [0.1] * 2] * 22 + [[CRASH] * 6 + [0.1, 0.225]] + [[CRASH] * 8] * 2, bar=bar)
+    assert (verdict.answer, verdict.signal.share) == (Answer.NO_GO, 0.92)
+    (reason,) = verdict.reasons
+    assert "22 of the 23 groups that differ do so only by failing or not (mostly 0.1 against 0)" in reason
+    assert "1 between graded answers" in reason
+    assert any("climb warmup" in line for line in verdict.advice)
+
+
+def test_the_record_says_where_the_spread_comes_from():
+    record = gate([[0.1, 0.6]] * 3 + [[CRASH, 0.6]] + [[0.6, 0.6]]).to_json()
+    assert (record["graded"]["estimate"], record["graded"]["n"], record["crash_only"]) == (0.75, 4, 0.25)

@@ -1,5 +1,6 @@
 """`kill -9` at random moments of a real run, warm-up and GRPO included; after `--resume` nothing is lost or doubled."""
 
+import dataclasses
 import json
 import os
 import random
@@ -13,7 +14,19 @@ import pytest
 
 from climbable.core import records
 from climbable.core.run import RunFolder
-from climbable.recipe import Evaluation, GateSettings, Model, Pilot, Recipe, Sampling, Train, Warmup, dump_recipe
+from climbable.recipe import (
+    Evaluation,
+    GateSettings,
+    LadderSettings,
+    Model,
+    Pilot,
+    Recipe,
+    Sampling,
+    Train,
+    Warmup,
+    dump_recipe,
+    load_recipe,
+)
 from tiny_model import make_tiny_model
 
 MOMENTS = [("gate.untrained", 1), ("warmup", 5), ("train", 1), ("train", 12), ("eval.trained", 1)]
@@ -101,3 +114,33 @@ def test_five_kills_lose_nothing_and_double_nothing(recipe, tmp_path):
     left = {path.name for path in run.path.iterdir() if path.name.startswith(".")}
     assert left == {".lock"}
     assert json.loads((run.evals / "comparison.json").read_text())["first"] == "base"
+
+
+@pytest.mark.timeout(600)
+def test_kills_around_a_climb_with_dynamic_sampling_skip_no_task_and_repeat_none(recipe, tmp_path):
+    plain = load_recipe(recipe)
+    climbing = dataclasses.replace(
+        plain,
+        families=("one",),
+        train=dataclasses.replace(plain.train, dynamic_sampling=True, max_resamples=2),
+        ladder=LadderSettings(rungs=("two",), solved_at=0.25, window=8),
+        evaluation=Evaluation(tasks=2, samples=2),
+    )
+    path, run, chance = tmp_path / "climbing.toml", RunFolder(tmp_path / "run"), random.Random(11)
+    path.write_text(dump_recipe(climbing))
+    for count in (60, 200):
+        kill_at(start(path, run), run, "train", count, chance.uniform(0.0, 0.05))
+    last = start(path, run)
+    _, told = last.communicate(timeout=300)
+    assert last.returncode == 0, told
+    rows = [row for row in records.read(run.rollouts) if row["stage"] == "train"]
+    assert max(Counter((row["task"], row["sample"]) for row in rows).values()) == 1
+    kept = Counter(row["step"] for row in rows if not row.get("replaced"))
+    assert kept == {step: PROMPTS * GROUP for step in range(1, STEPS + 1)}
+    assert any(row.get("replaced") for row in rows)
+    for family in ("one", "two"):
+        drawn = {int(row["task"].split("/")[3]) for row in rows if row["task"].split("/")[1] == family}
+        assert drawn == set(range(min(drawn), min(drawn) + len(drawn)))
+    steps = [row for row in records.read(run.metrics) if row["stage"] == "train"]
+    (climb,) = [row["step"] for row in steps if "climb" in row]
+    assert [row["level"] for row in steps] == ["one"] * climb + ["two"] * (STEPS - climb)

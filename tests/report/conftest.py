@@ -8,6 +8,7 @@ import pytest
 
 import toy
 from climbable.core import records
+from climbable.core.group import signal
 from climbable.core.progress import Silent
 from climbable.core.run import RunFolder
 from climbable.core.types import Answer
@@ -15,8 +16,15 @@ from climbable.pipeline import Work, stages
 from climbable.pipeline.environment import describe
 from climbable.recipe import Evaluation, GateSettings, Recipe, Warmup, dump_recipe
 from climbable.rollout import collect, record
+from climbable.train.accounts import signal_by_kind
 
 PILOT = {"answer": "go", "reasons": ["the policy moved"], "steps": 2, "largest_grad_norm": 0.5, "changed_weights": 1.0}
+
+TERMS = {
+    "train": [
+        {"name": "KL", "active": False, "equation": "+ β·KL", "value": "β 0", "why": "β is 0, so no reference is made"}
+    ]
+}
 
 
 @dataclass
@@ -73,6 +81,7 @@ def make_run(path, recipe, skill=toy.SKILL, answers=("ash nothing",), steps=20):
         stages.gate(work, run.warmup, "gate", run.gate)
         stages.evaluation(work, run.warmup, "warmup")
         records.write_json(run.pilot, PILOT)
+        records.write_json(run.terms, TERMS)
         with stages.charged(run, recipe, "train"):
             for step in range(1, steps + 1):
                 pupil = play(run.warmup, 0.3 + 0.65 * step / steps, 0.2 * (1 - step / steps))
@@ -85,6 +94,8 @@ def make_run(path, recipe, skill=toy.SKILL, answers=("ash nothing",), steps=20):
                 row = {
                     "stage": "train",
                     "step": step,
+                    "signal": signal([group.rewards for group in groups], ceiling=skill.ceiling).to_json(),
+                    "kinds": signal_by_kind(groups, skill),
                     "grad_norm": 0.5 + 0.3 / step,
                     "seconds": {"total": 2.5 + step % 3 / 5},
                 }

@@ -30,6 +30,7 @@ def test_a_finished_run_says_what_was_learnt_with_intervals_and_tests(finished_r
         "Before and after",
         "Along the run",
         "Was the reward climbable?",
+        "Terms of the objective",
         "What goes wrong",
         "Five samples",
         "What it cost",

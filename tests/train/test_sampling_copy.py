@@ -123,10 +123,6 @@ class Counting:
         return self.inner.submit(task, completion)
 
 
-class State:
-    global_step = 0
-
-
 def test_what_was_verified_early_is_not_verified_again_and_another_text_is(recipe, tmp_path):
     tokenizer = loading.load_tokenizer(loading.locate(recipe.model.name))
     task = toy.make_task("two", "train", 0)
@@ -134,10 +130,9 @@ def test_what_was_verified_early_is_not_verified_again_and_another_text_is(recip
     with Verifier(toy.SKILL) as verifier:
         counting = Counting(verifier)
         grader = Grader(toy.SKILL, counting, tokenizer, (0,), 2, tmp_path / "rollouts.jsonl", "train")
-        grader.start(0, task.id, gold)
-        assert grader.rewards([task.id] * 2, [gold, other], State()) == [1.0, 0.1]
+        grader.start(0, task, gold)
+        assert grader.grade([task], [gold, other])[0].rewards == (1.0, 0.1)
         assert len(counting.asked) == 2
-        grader.start(0, task.id, gold)
-        assert grader.rewards([task.id] * 2, [other, gold], State())[1] == 1.0, (
-            "an early score of another text counts for nothing"
-        )
+        grader.start(0, task, gold)
+        rewards = grader.grade([task], [other, gold])[0].rewards
+        assert rewards[1] == 1.0, "an early score of another text counts for nothing"

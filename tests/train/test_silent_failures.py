@@ -54,18 +54,15 @@ class Canned:
         return score
 
 
-class State:
-    global_step = 0
-
-
 def graded(rewards, tmp_path, recipe, steps=1):
     tokenizer = loading.load_tokenizer(loading.locate(recipe.model.name))
     end = tokenizer.eos_token_id
-    task = toy.make_task("two", "train", 0).id
+    task = toy.make_task("two", "train", 0)
     completions = [tokenizer("oak elm")["input_ids"] + ([end] if i % 2 else []) for i in range(len(rewards))]
     grader = Grader(toy.SKILL, Canned(rewards), tokenizer, (end,), len(rewards), tmp_path / "rollouts.jsonl", "train")
-    for _ in range(steps):
-        handed = grader.rewards([task] * len(rewards), completions, State())
+    for step in range(1, steps + 1):
+        grader.finish_step(step, grader.grade([task], completions))
+        handed = grader.rewards(completions)
     return grader, handed
 
 
@@ -82,11 +79,6 @@ def test_an_adapter_that_came_frozen_is_refused(lora, run, monkeypatch):
     monkeypatch.setattr(loading, "load_adapter", lambda model, source, trainable: load(model, source, trainable=False))
     with pytest.raises(Unavailable, match="frozen"):
         load_learner(lora, toy.CHATTY, run.warmup)
-
-
-def test_fewer_tasks_than_a_step_takes_are_refused(recipe):
-    with pytest.raises(UserError, match="3 tasks are fewer than the 8 prompts"):
-        preflight.require_steps([toy.make_task("two", "train", i) for i in range(3)], recipe)
 
 
 def test_a_reward_that_never_differs_is_no_go_and_moves_nothing(recipe, run):
@@ -193,7 +185,7 @@ def test_an_adapter_is_in_single_precision_on_a_base_that_is_not(lora):
 
 
 def test_nothing_but_the_reward_moves_the_weights(recipe, tmp_path):
-    settings = trainer_settings(recipe, load_learner(recipe, toy.CHATTY, None), tmp_path, 1)
+    settings = trainer_settings(recipe, "cpu", tmp_path, 1)
     assert settings.weight_decay == 0.0 and not settings.mask_truncated_completions
 
 

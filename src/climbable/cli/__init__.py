@@ -26,6 +26,7 @@ VERBS = {
     "warmup": "teach a little by examples, so that the reward can be climbed",
     "pilot": "a few GRPO steps that must move the weights",
     "train": "GRPO",
+    "terms": "which terms of the objective act in a recipe, and why",
     "eval": "a policy on test tasks of trained and held-out families",
     "run": "all stages of a recipe, in order, stopping where one says no",
     "report": "a run as one HTML file that opens offline",

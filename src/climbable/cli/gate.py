@@ -103,19 +103,25 @@ def show(record: dict[str, Any]) -> None:
     """Prints a gate's record for a person."""
     from rich.text import Text
 
+    from climbable.core.gate import MOST_CRASH_ONLY
+
     screen = output.console()
     grid = output.table("figure", ">here", ">95 % interval", ">asked for")
     bar = record["bar"]
     asked = {"reward": f"{bar['least_mean']} to {bar['most_mean']}", "signal_share": f"≥ {bar['least_signal']:.0%}"}
+    asked["graded"] = f"> {1 - MOST_CRASH_ONLY:.0%}"
     names = {
         "reward": "mean reward",
         "signal_share": "groups whose rewards differ",
+        "graded": "  between graded answers",
         "solved": "samples solved",
         "failed": "samples failed",
     }
     for key, name in names.items():
         form = "{:.3f}" if key == "reward" else "{:.1%}"
         figure = record[key]
+        if not figure["n"]:
+            continue
         interval = f"{form.format(figure['low'])} to {form.format(figure['high'])}"
         grid.add_row(name, form.format(figure["estimate"]), interval, asked.get(key, ""))
     screen.print(grid)

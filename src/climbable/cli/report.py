@@ -16,18 +16,20 @@ from climbable.cli import options, output
 )
 @options.as_json
 def command(run: Path, out: Path | None, as_json: bool) -> int:
-    """A run, finished or not, as one HTML file that opens offline.
+    """A run, finished or not, as one HTML file that opens offline; says what is solved and what is hopeless.
 
     \b
     Example:
       climb report runs/quickstart
     """
     from climbable.core.run import RunFolder
-    from climbable.report import write_report
+    from climbable.report import outlook, write_report
 
     written = write_report(RunFolder(run), out)
     if as_json:
         output.emit({"report": str(written)})
     else:
         print(written)
+        for sentence in outlook(RunFolder(run)):
+            output.say(sentence)
     return 0

@@ -17,8 +17,7 @@ def open_work(recipe: Path, folder: Path | None, blender: str | None, *, fresh: 
     """The work of the recipe in file `recipe`, in its run's folder, which is locked until the block ends."""
     loaded = load_recipe(recipe)
     skill = load_skill(loaded.skill)
-    for family in loaded.families:
-        skill.task(family, "train", 0)
+    loaded.require_trainable(skill)
     with (
         open_run(loaded, folder, fresh=fresh) as run,
         Work(recipe=loaded, skill=skill, run=run, progress=make_progress(), interpreter=blender) as work,

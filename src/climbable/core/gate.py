@@ -1,8 +1,8 @@
 """The gate: is this reward climbable for this policy at all? A verdict with figures, reasons and advice.
 
 It wants the mean reward inside a band (neither hopeless nor solved) and enough groups whose rewards differ, measured
-at the temperature that training will use. A spread that is only "crashed or not" is named, since climbing it teaches
-harmless code and nothing of the skill.
+at the temperature that training will use. A spread that is nearly always only "failed or not" is no go, since climbing it
+teaches harmless code and nothing of the skill.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from climbable.core.group import SIGNAL_FLOOR, Group, Signal, has_signal, signal
+from climbable.core.group import Group, Signal, has_signal, signal
 from climbable.core.stats import Interval, bootstrap_mean, never_seen_bound, wilson
 from climbable.core.types import Outcome
 
@@ -22,6 +22,9 @@ MOST_UNMEASURED = 0.1
 
 MANY_TRUNCATED = 0.25
 """With a larger share of answers cut at the limit, the limit is worth a word."""
+
+MOST_CRASH_ONLY = 0.9
+"""From this share of the groups with signal on, a spread that is only failing or not is no go: what is left of it is chance."""
 
 MOST_FAILURES = 8
 """So many kinds of failure are named."""
@@ -59,6 +62,8 @@ class GateVerdict:
     unmeasured: int
     crash_only: float
     """Share of the groups with signal in which all scored samples earned the same: they differ only by failing."""
+    graded: Interval
+    """Share of the groups with signal in which scored samples differ among each other: the rest."""
     truncated: float
     """Share of the answers that did not end within ``sampling.max_new_tokens``."""
     failures: tuple[tuple[str, int], ...]
@@ -82,6 +87,7 @@ class GateVerdict:
             "failed": self.failed.to_json(),
             "unmeasured": self.unmeasured,
             "crash_only": self.crash_only,
+            "graded": self.graded.to_json(),
             "truncated": self.truncated,
             "failures": [list(failure) for failure in self.failures],
             "reasons": list(self.reasons),
@@ -102,8 +108,8 @@ def judge_gate(groups: Sequence[Group], *, ceiling: float = 1.0, bar: Bar | None
     counts = signal([group.rewards for group in groups], ceiling=ceiling)
     counted = counts.groups - counts.unmeasured
     solved = sum(sample.score.solved for sample in measured)
-    crash_only = _crash_only(groups)
-    answer, reasons = _answer(bar, reward, counts, crash_only, len(samples) - len(measured), len(samples))
+    flat = [group for group in groups if has_signal(group.rewards) and not has_signal(_scored(group))]
+    answer, reasons = _answer(bar, reward, counts, flat, len(samples) - len(measured), len(samples))
     verdict = GateVerdict(
         answer=answer,
         bar=bar,
@@ -113,7 +119,8 @@ def judge_gate(groups: Sequence[Group], *, ceiling: float = 1.0, bar: Bar | None
         solved=wilson(solved, len(measured)),
         failed=wilson(len(failed), len(measured)),
         unmeasured=len(samples) - len(measured),
-        crash_only=crash_only,
+        crash_only=len(flat) / counts.with_signal if counts.with_signal else 0.0,
+        graded=wilson(counts.with_signal - len(flat), counts.with_signal),
         truncated=sum(sample.truncated for sample in samples) / len(samples) if samples else 0.0,
         failures=tuple(Counter(sample.score.fault for sample in failed).most_common(MOST_FAILURES)),
         reasons=tuple(reasons),
@@ -123,7 +130,7 @@ def judge_gate(groups: Sequence[Group], *, ceiling: float = 1.0, bar: Bar | None
 
 
 def _answer(
-    bar: Bar, reward: Interval, counts: Signal, crash_only: float, unmeasured: int, samples: int
+    bar: Bar, reward: Interval, counts: Signal, flat: Sequence[Group], unmeasured: int, samples: int
 ) -> tuple[Answer, list[str]]:
     if not samples or unmeasured / samples > MOST_UNMEASURED:
         return Answer.UNMEASURED, [
@@ -138,9 +145,11 @@ def _answer(
             f"{counts.share:.0%} of the groups have rewards that differ, less than {bar.least_signal:.0%} "
             f"({counts.solved} solved, {counts.hopeless} hopeless)"
         )
-    if counts.with_signal and crash_only == 1.0:
+    graded = counts.with_signal - len(flat)
+    if flat and len(flat) >= MOST_CRASH_ONLY * counts.with_signal:
         reasons.append(
-            "every group that differs does so only by failing or not: there is nothing of the skill to prefer"
+            f"{len(flat)} of the {counts.with_signal} groups that differ do so only by failing or not ({_usual(flat)}), "
+            f"{graded} between graded answers: there is too little of the skill to prefer"
         )
     if reasons:
         return Answer.NO_GO, reasons
@@ -162,7 +171,7 @@ def _advice(verdict: GateVerdict) -> list[str]:
             advice.append("more than half of the samples fail: a lower temperature may help as well")
         elif verdict.signal.share < verdict.bar.least_signal:
             advice.append("groups that all earn the same: a higher temperature or larger groups may tell samples apart")
-    if 0.5 <= verdict.crash_only < 1.0:
+    if 0.5 <= verdict.crash_only < MOST_CRASH_ONLY:
         advice.append(
             f"in {verdict.crash_only:.0%} of the differing groups the spread is only failing or not: look at the samples"
         )
@@ -180,16 +189,17 @@ def _advice(verdict: GateVerdict) -> list[str]:
     return advice
 
 
-def _crash_only(groups: Sequence[Group]) -> float:
-    differing = [group for group in groups if has_signal(group.rewards)]
-    if not differing:
-        return 0.0
-    only = 0
-    for group in differing:
-        rewards = [
-            sample.score.reward
-            for sample in group.samples
-            if sample.score.outcome is Outcome.SCORED and sample.score.reward is not None
-        ]
-        only += max(rewards, default=0.0) - min(rewards, default=0.0) < SIGNAL_FLOOR
-    return only / len(differing)
+def _scored(group: Group) -> list[float | None]:
+    return [sample.score.reward for sample in group.samples if sample.score.outcome is Outcome.SCORED]
+
+
+def _usual(flat: Sequence[Group]) -> str:
+    """Such as ``mostly 0.1 against 0``: what scored and what failed samples of these groups earn."""
+    pairs = Counter(
+        (max(reward for reward in _scored(group) if reward is not None), sample.score.reward)
+        for group in flat
+        for sample in group.samples
+        if sample.score.outcome is Outcome.FAILED and sample.score.reward is not None
+    )
+    (scored, failed), _ = pairs.most_common(1)[0]
+    return f"mostly {scored:.4g} against {failed:.4g}"

@@ -38,6 +38,11 @@ class RunFolder:
         return self.path / "pilot.json"
 
     @property
+    def terms(self) -> Path:
+        """By stage: which terms of the objective act, with equation, value and reason."""
+        return self.path / "terms.json"
+
+    @property
     def rollouts(self) -> Path:
         """One line a completion: stage, step, task, sample, policy, completion, score."""
         return self.path / "rollouts.jsonl"

@@ -82,8 +82,8 @@ def bootstrap_mean(
     means.sort()
     return Interval(
         estimate=math.fsum(values) / len(values),
-        low=_quantile(means, 0.025),
-        high=_quantile(means, 0.975),
+        low=quantile(means, 0.025),
+        high=quantile(means, 0.975),
         n=len(sums),
     )
 
@@ -164,9 +164,11 @@ def never_seen_bound(n: int, *, confidence: float = 0.95) -> float:
     return 1.0 - (1.0 - confidence) ** (1.0 / n) if n else 1.0
 
 
-def _quantile(ordered: Sequence[float], share: float) -> float:
+def quantile(ordered: Sequence[float], share: float) -> float:
     """The quantile of sorted values by linear interpolation (Hyndman and Fan 1996, type 7)."""
     place = share * (len(ordered) - 1)
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)
+    if place == below or ordered[below] == ordered[above]:
+        return ordered[below]  # an infinite value too
     return ordered[below] + (place - below) * (ordered[above] - ordered[below])

@@ -58,7 +58,8 @@ def begun(run: RunFolder, samples: Mapping[str, int]) -> dict[str, tuple[float, 
     """Of each stage that was begun and not finished: the share of its `samples` that is recorded, and its seconds so far."""
     done, recorded = seconds_by_stage(run), dict[str, int]()
     for row in records.read(run.rollouts):
-        recorded[row["stage"]] = recorded.get(row["stage"], 0) + 1
+        if not row.get("replaced"):
+            recorded[row["stage"]] = recorded.get(row["stage"], 0) + 1
     seconds = _seconds(run)
     return {
         stage: (min(1.0, recorded[stage] / expected), seconds[stage])

@@ -29,7 +29,7 @@ class Stage:
 def stages(recipe: Recipe, skill: Skill) -> list[Stage]:
     """The stages of `recipe` in order; ``costs.jsonl`` calls them by these names."""
     length = recipe.sampling.max_new_tokens / 100
-    families = len(recipe.families or skill.trained_families()) + len(skill.held_out_families())
+    families = len(recipe.all_trained_families(skill)) + len(skill.held_out_families())
     gate = recipe.gate.tasks * recipe.gate.samples
     evaluation = recipe.evaluation.tasks * recipe.evaluation.samples * families
     step = recipe.train.prompts * recipe.train.group

@@ -128,7 +128,7 @@ def measure_gate(
     progress: Progress | None = None,
 ) -> tuple[GateVerdict, dict[str, Any]]:
     """The gate's verdict on `policy`, and the record that ``gate.json`` keeps of it and of what was asked."""
-    families = recipe.families or skill.trained_families()
+    families = recipe.trained_families(skill)
     groups = collect(
         gate_tasks(skill, families, recipe.gate.tasks),
         policy,

@@ -72,6 +72,16 @@ def load_tokenizer(source: Source) -> Any:
     return tokenizer
 
 
+def load_config(source: Source) -> Any:
+    """The base model's configuration, without its weights."""
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.from_pretrained(source.weights)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{source.base!r} is no model that Transformers can load: {error}") from error
+
+
 def load_base(source: Source, *, device: str, dtype: str) -> Any:
     """The base model on `device`; `dtype` ``auto`` is bfloat16 on a GPU and float32 elsewhere."""
     import torch

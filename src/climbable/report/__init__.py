@@ -1,7 +1,7 @@
 """A run as one HTML file that opens offline.
 
 ``load`` reads the folder, whatever state it is in; ``words`` says what happened; ``tables`` and ``charts`` show it;
-``samples`` picks five completions to look at; ``page`` puts them into ``page.html.j2``.
+``signal`` says where there is something to learn; ``samples`` picks five completions to look at; ``page`` puts them into ``page.html.j2``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from climbable.core.run import RunFolder
 
-__all__ = ["write_report"]
+__all__ = ["outlook", "write_report"]
+
+
+def outlook(run: RunFolder) -> list[str]:
+    """In sentences: what is solved and what is hopeless, how long the signal will last, and what to do about it."""
+    from climbable.report.load import load_run
+    from climbable.report.signal import sentences
+
+    return sentences(load_run(run))
 
 
 def write_report(run: RunFolder, out: Path | None = None) -> Path:

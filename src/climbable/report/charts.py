@@ -11,6 +11,7 @@ from typing import Any
 from climbable.core.errors import Unavailable
 from climbable.core.group import signal
 from climbable.report.load import Row, RunData
+from climbable.report.signal import climbs
 from climbable.report.tables import evaluated
 
 COLOURS = {"#111111": "currentColor", "#222222": "var(--muted)", "#333333": "var(--rule)"} | {
@@ -21,6 +22,10 @@ COLOURS = {"#111111": "currentColor", "#222222": "var(--muted)", "#333333": "var
 """What is drawn in a key's colour is shown in its value: a page has two themes, an SVG file would have one."""
 
 INK, MUTED, RULE, ACCENT, SECOND, THIRD = COLOURS
+
+
+Marks = Sequence[tuple[int, str]]
+"""Steps with what is written there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +53,7 @@ def curves(run: RunData, ceiling: float) -> list[Chart]:
         if row.get("stage", "train") == "train" and isinstance(row.get("step"), int)
     }
     x = sorted(steps)
+    marks = [(climb.step, climb.rung) for climb in climbs(run)]
     charts = []
     if len(x) > 1:
         rewards = [[r for r in _rewards(steps[step]) if r is not None] for step in x]
@@ -60,25 +66,38 @@ def curves(run: RunData, ceiling: float) -> list[Chart]:
             for kind in ("with_signal", "solved", "hopeless")
         ]
         charts = [
-            _line("Reward", "mean of the samples of a step", x, means),
-            _stack("Groups", "share of the groups of a step", x, shares),
+            _line("Reward", "mean of the samples of a step", x, means, marks=marks),
+            _stack("Groups", "share of the groups of a step", x, shares, marks=marks),
             _line(
-                "Failed samples", "share that crashed, ran out of time or gave no code", x, failed, least=0.0, most=None
+                "Failed samples",
+                "share that crashed, ran out of time or gave no code",
+                x,
+                failed,
+                least=0.0,
+                marks=marks,
             ),
         ]
     drawn = [
-        ("Gradient norm", "before clipping", [(step, row.get("grad_norm")) for step, row in sorted(metrics.items())]),
+        (
+            "Gradient norm",
+            "before clipping",
+            marks,
+            [(step, row.get("grad_norm")) for step, row in sorted(metrics.items())],
+        ),
         (
             "Seconds a step",
             "sampling, verifying and learning",
+            marks,
             [(step, _seconds(row)) for step, row in sorted(metrics.items())],
         ),
-        ("Warm-up loss", "by supervised step, on the teacher's tokens", warm),
+        ("Warm-up loss", "by supervised step, on the teacher's tokens", [], warm),
     ]
-    for title, note, points in drawn:
+    for title, note, marked, points in drawn:
         there = [(step, float(value)) for step, value in points if _is_number(value)]
         if len(there) > 1:
-            charts.append(_line(title, note, [step for step, _ in there], [value for _, value in there], least=0.0))
+            charts.append(
+                _line(title, note, [step for step, _ in there], [value for _, value in there], least=0.0, marks=marked)
+            )
     return charts
 
 
@@ -153,25 +172,43 @@ def _line(
     y: Sequence[float | None],
     *,
     least: float | None = None,
-    most: float | None = None,
+    marks: Marks = (),
 ) -> Chart:
     figure, axes = _figure(3.5, 1.9)
     values = [float("nan") if value is None else value for value in y]
     dots = "o" if len(x) <= 40 else ""
     axes.plot(x, values, marker=dots, markersize=2.5, color=ACCENT, linewidth=1.6)
-    axes.set_ylim(bottom=least, top=most)
+    axes.set_ylim(bottom=least)
     _plain_axes(axes, x)
+    _mark(axes, marks)
     return Chart(title=title, note=note, svg=_svg(figure, title))
 
 
-def _stack(title: str, note: str, x: Sequence[int], shares: Sequence[Sequence[float]]) -> Chart:
+def _stack(title: str, note: str, x: Sequence[int], shares: Sequence[Sequence[float]], *, marks: Marks = ()) -> Chart:
     figure, axes = _figure(3.5, 1.9)
     axes.stackplot(x, *shares, colors=[ACCENT, SECOND, THIRD], linewidth=0)
     axes.set_ylim(0, 1)
     axes.set_yticks([0, 0.5, 1], ["0", "50", "100 %"])
     _plain_axes(axes, x)
+    _mark(axes, marks)
     legend = (("rewards differ", "accent"), ("all solved", "second"), ("all alike, not solved", "third"))
     return Chart(title=title, note=note, svg=_svg(figure, title), legend=legend)
+
+
+def _mark(axes: Any, marks: Marks) -> None:
+    """A line, with the rung's name, where the ladder was climbed."""
+    for step, rung in marks:
+        axes.axvline(step, color=INK, linewidth=0.8, linestyle=(0, (2, 2)))
+        axes.annotate(
+            rung,
+            (step, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(2, -2),
+            textcoords="offset points",
+            fontsize=7.5,
+            color=INK,
+            va="top",
+        )
 
 
 def _plain_axes(axes: Any, x: Sequence[int]) -> None:

@@ -27,6 +27,7 @@ class RunData:
     untrained_gate: Row | None
     gate: Row | None
     pilot: Row | None
+    terms: Row
     evaluations: Mapping[str, Row]
     comparison: Row | None
     rollouts: tuple[Row, ...]
@@ -124,6 +125,7 @@ def load_run(run: RunFolder) -> RunData:
         untrained_gate=reader.object(run.untrained_gate),
         gate=reader.object(run.gate),
         pilot=reader.object(run.pilot),
+        terms=reader.object(run.terms) or {},
         comparison=evaluations.pop("comparison", None),
         evaluations=evaluations,
         rollouts=reader.rows(run.rollouts),

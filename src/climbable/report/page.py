@@ -10,7 +10,7 @@ from typing import Any
 from climbable.core.errors import Unavailable, UserError
 from climbable.core.plain import short
 from climbable.core.skill import Skill
-from climbable.report import charts, tables, words
+from climbable.report import charts, signal, tables, words
 from climbable.report.load import RunData
 from climbable.report.samples import pick, stage_of_samples
 from climbable.skills import load_skill
@@ -46,9 +46,13 @@ def render(run: RunData) -> str:
         kinds=tables.kinds(run),
         overview=_drawn(overview, Markup) if overview else None,
         curves=[_drawn(chart, Markup) for chart in charts.curves(run, skill.ceiling if skill else 1.0)],
+        standings=signal.standings(run),
+        signal_sentences=signal.sentences(run),
+        climbs=signal.climbs(run),
         gates=_gates(run),
         gate_sentence=words.gate_sentence,
         pilot_facts=words.pilot_facts(run.pilot or {}),
+        terms=[(words.STAGES[stage], run.terms[stage]) for stage in ("warmup", "train") if stage in run.terms],
         failed_checks=tables.counts(run, "failed_checks"),
         failures=tables.counts(run, "failures"),
         samples=pick(run, skill),

@@ -88,10 +88,16 @@ def gate_sentence(gate: Mapping[str, Any]) -> str:
     reward, signal = gate["reward"], gate["signal"]
     return (
         f"Mean reward {reward['estimate']:.3f} [{reward['low']:.3f}, {reward['high']:.3f}] over {reward['n']} tasks; "
-        f"{signal['with_signal']} of {signal['groups']} groups have rewards that differ, {signal['solved']} are all "
+        f"{signal['with_signal']} of {signal['groups']} groups have rewards that differ{_source(gate)}, {signal['solved']} are all "
         f"solved, {signal['hopeless']} alike without being solved; {percent(gate['solved']['estimate'])} of the "
         f"samples are solved, {percent(gate['failed']['estimate'])} failed, {gate['unmeasured']} could not be measured."
     )
+
+
+def _source(gate: Mapping[str, Any]) -> str:
+    """Where the spread comes from; older runs don't say."""
+    only = gate.get("crash_only")
+    return f" ({percent(1 - only)} of them between graded answers)" if only and gate["signal"]["with_signal"] else ""
 
 
 def pilot_facts(pilot: Mapping[str, Any]) -> list[tuple[str, str]]:

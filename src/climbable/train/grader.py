@@ -1,9 +1,8 @@
-"""The reward function that TRL calls: verifies, records each finished group, and hands back what groups are worth."""
+"""Verifies a step's completions, records each finished group, and is the reward function that TRL calls."""
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -16,6 +15,7 @@ from climbable.core.group import Group, Sample, has_signal, signal
 from climbable.core.skill import Skill
 from climbable.core.types import Outcome, Score, Task
 from climbable.rollout import record
+from climbable.train.accounts import signal_by_kind
 from climbable.verify import Verifier
 
 MOST_BLIND_STEPS = 3
@@ -49,6 +49,7 @@ class Grader:
         self._stage = stage
         self._seconds: dict[str, float] = {}
         self._early: dict[int, tuple[str, str, Future[Score]]] = {}
+        self._kept: list[Group] = []
         self._blind_steps = 0
 
     @contextlib.contextmanager
@@ -63,40 +64,24 @@ class Grader:
         seconds, self._seconds = self._seconds, {}
         return seconds
 
-    def start(self, place: int, prompt: str, ids: Sequence[int]) -> None:
-        """Begins to verify the completion at `place` of the step's batch, before the whole batch is sampled."""
+    def start(self, place: int, task: Task, ids: Sequence[int]) -> None:
+        """Begins to verify the completion at `place` of a round, before the whole round is sampled."""
         text = self._text(ids)
-        self._early[place] = (prompt, text, self._verifier.submit(self._skill.task_by_id(prompt), text))
+        self._early[place] = (task.id, text, self._verifier.submit(task, text))
 
-    def rewards(
-        self, prompts: Sequence[str], completion_ids: Sequence[Sequence[int]], trainer_state: Any, **_: Any
-    ) -> list[float | None]:
-        """One reward a completion, in order; ``None`` where unmeasured. Whole groups follow each other.
-
-        A group whose rewards differ only by rounding gets one value throughout: TRL would divide by the tiny spread.
-        """
-        step = trainer_state.global_step + 1
-        with self.timed("reward"):
-            groups = self._groups(prompts, completion_ids)
-            rows = [record(group, stage=self._stage, step=step, policy=self._stage) for group in groups]
-            records.append(self._rollouts, itertools.chain.from_iterable(rows))
-        self._note(groups)
-        return [reward for group in groups for reward in _levelled(group.rewards)]
-
-    def _groups(self, prompts: Sequence[str], completion_ids: Sequence[Sequence[int]]) -> list[Group]:
-        tasks = [self._skill.task_by_id(prompt) for prompt in prompts]
+    def grade(self, tasks: Sequence[Task], completion_ids: Sequence[Sequence[int]]) -> list[Group]:
+        """One scored group for each of `tasks`, from the completions of all of them, group after group."""
         texts = [self._text(ids) for ids in completion_ids]
-        futures = [self._future(place, tasks[place], text) for place, text in enumerate(texts)]
+        futures = [self._future(place, tasks[place // self._group], text) for place, text in enumerate(texts)]
         self._early.clear()
         scores = [future.result() for future in futures]
         groups = []
-        for start in range(0, len(tasks), self._group):
-            places = range(start, start + self._group)
-            assert len({prompts[place] for place in places}) == 1, "a group is the completions of one task"
+        for number, task in enumerate(tasks):
+            places = range(number * self._group, (number + 1) * self._group)
             samples = tuple(
                 Sample(
-                    task=tasks[place],
-                    sample=place - start,
+                    task=task,
+                    sample=place - places.start,
                     completion=texts[place],
                     tokens=len(completion_ids[place]),
                     truncated=not completion_ids[place] or completion_ids[place][-1] not in self._ends,
@@ -104,8 +89,34 @@ class Grader:
                 )
                 for place in places
             )
-            groups.append(Group(task=tasks[start], samples=samples))
+            groups.append(Group(task=task, samples=samples))
         return groups
+
+    def finish_step(self, step: int, kept: Sequence[Group], replaced: Sequence[Group] = ()) -> None:
+        """Records all groups of a step by one append, and sums them up in `figures`.
+
+        `replaced` groups were sampled, but are not in the update; they are marked, and count in every figure, which so
+        stays one of what the policy does and not of what was picked.
+        """
+        with self.timed("reward"):
+            lines = [
+                row | mark
+                for groups, mark in ((replaced, {"replaced": True}), (kept, {}))
+                for group in groups
+                for row in record(group, stage=self._stage, step=step, policy=self._stage)
+            ]
+            records.append(self._rollouts, lines)
+        self._kept = list(kept)
+        self._note([*replaced, *kept])
+
+    def rewards(self, completion_ids: Sequence[Sequence[int]], **_: Any) -> list[float | None]:
+        """TRL's reward function: one reward a completion of the step's kept groups, in order; ``None`` where unmeasured.
+
+        A group whose rewards differ only by rounding gets one value throughout: TRL would divide by the tiny spread.
+        """
+        lengths = [sample.tokens for group in self._kept for sample in group.samples]
+        assert lengths == [len(ids) for ids in completion_ids], "rewards belong to the completions they were given for"
+        return [reward for group in self._kept for reward in _levelled(group.rewards)]
 
     def _future(self, place: int, task: Task, text: str) -> Future[Score]:
         """What `start` began for this very completion; else it begins now."""
@@ -130,6 +141,7 @@ class Grader:
             "reward": sum(score.reward or 0.0 for score in measured) / many if measured else None,
             "pass_at_1": sum(score.solved for score in measured) / many,
             "signal": counts.to_json(),
+            "kinds": signal_by_kind(groups, self._skill),
             "crashed": sum(score.outcome is Outcome.FAILED for score in measured) / many,
             "unmeasured": len(samples) - len(measured),
             "samples": len(samples),

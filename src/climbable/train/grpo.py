@@ -7,7 +7,6 @@ verifier are the same in training and evaluation, and so that every finished gro
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,16 +16,19 @@ from climbable.core.errors import StageSaysNo
 from climbable.core.progress import Progress
 from climbable.core.run import RunFolder
 from climbable.core.skill import Skill
-from climbable.core.types import Task
-from climbable.policy.model import prompt_ids, sampler_settings
+from climbable.policy.model import sampler_settings
+from climbable.policy.quiet import quiet_libraries
 from climbable.policy.sampler import Sampler
 from climbable.recipe import Recipe
 from climbable.rollout import seed_of
 from climbable.train import preflight
+from climbable.train.course import Course
 from climbable.train.grader import Grader
-from climbable.train.learner import Learner, load_learner, save_learner
+from climbable.train.learner import Learner, drop_reference, load_learner, save_learner
 from climbable.train.recorder import COMPLETE, recorder
+from climbable.train.rounds import Rounds
 from climbable.train.sampling_copy import sampling_copy
+from climbable.train.terms import announce, grpo_terms
 from climbable.verify import Verifier
 
 STAGE = "train"
@@ -63,6 +65,8 @@ def train(
     learner = load_learner(recipe, skill, run.warmup if run.warmup.exists() else None)
     if not force:
         preflight.require_go(run, learner, recipe)
+    settings = trainer_settings(recipe, learner.device, run.checkpoints / STAGE, recipe.train.steps)
+    announce(run, STAGE, grpo_terms(settings, learner.model.config), progress)
     result = optimise(
         recipe, skill, verifier, learner, run, stage=STAGE, steps=recipe.train.steps, progress=progress, resume=resume
     )
@@ -82,17 +86,16 @@ def optimise(
     progress: Progress,
     resume: bool = False,
 ) -> dict[str, Any]:
-    """`steps` updates of the learner in place, with rollouts, metrics and checkpoints under `stage`."""
+    """`steps` steps of the learner in place, with rollouts, metrics and checkpoints under `stage`."""
     import torch
     from datasets import Dataset
     from transformers import PrinterCallback
     from trl import GRPOTrainer
 
     checkpoint = last_checkpoint(run.checkpoints / stage) if resume else None
-    done = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
+    every = recipe.train.num_iterations
+    done = int(checkpoint.name.rpartition("-")[2]) // every if checkpoint else 0
     forget_beyond(run, stage, done)
-    tasks = training_tasks(recipe, skill, steps)[done * recipe.train.prompts :]
-    preflight.require_steps(tasks, recipe)
     settings = sampler_settings(
         learner.model,
         learner.tokenizer,
@@ -105,25 +108,26 @@ def optimise(
     sampler = Sampler(copy.model if copy else learner.model, settings)
     grader = Grader(skill, verifier, learner.tokenizer, settings.ends, recipe.train.group, run.rollouts, stage)
 
-    def sample(prompts: Sequence[str], trainer: Any) -> dict[str, Any]:
-        """TRL's hook for generation; a prompt here is a task's id, so that no other rendering can slip in."""
-        with grader.timed("sample"):
-            ids = [prompt_ids(learner.tokenizer, skill, skill.task_by_id(task)) for task in prompts]
-            if copy:
-                copy.refresh()
-            learner.model.eval()
-            completions = sampler.sample(ids, lambda place, answer: grader.start(place, prompts[place], answer))
-            learner.model.train()
-        return {"prompt_ids": ids, "completion_ids": completions, "logprobs": None}
-
+    course = Course(recipe, skill)
+    course.replay(row for row in records.read(run.rollouts) if row["stage"] == stage)
+    rounds = Rounds(
+        recipe=recipe,
+        skill=skill,
+        learner=learner,
+        sampler=sampler,
+        copy=copy,
+        course=course,
+        grader=grader,
+        progress=progress,
+    )
     callback = recorder(run, stage, grader, progress)
     trainer = GRPOTrainer(
         model=learner.model,
         processing_class=learner.tokenizer,
         reward_funcs=[grader.rewards],
-        rollout_func=sample,
-        train_dataset=Dataset.from_list([{"prompt": task.id} for task in tasks]),
-        args=trainer_settings(recipe, learner, run.checkpoints / stage, steps),
+        rollout_func=rounds,
+        train_dataset=Dataset.from_list([{"prompt": ""}] * (recipe.train.prompts * max(1, steps - done))),
+        args=trainer_settings(recipe, learner.device, run.checkpoints / stage, steps),
         callbacks=[callback],
     )
     trainer.remove_callback(PrinterCallback)
@@ -133,33 +137,25 @@ def optimise(
     if done < steps:
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     progress.finish()
-    if trainer.state.global_step < steps and done < steps:
-        raise StageSaysNo(f"the trainer stopped after {trainer.state.global_step} of {steps} steps without an error")
+    drop_reference(learner)
+    if (updates := trainer.state.global_step) < steps * every and done < steps:
+        raise StageSaysNo(f"the trainer stopped after {updates} of {steps * every} updates without an error")
     summary: dict[str, Any] = callback.summary()
     return summary
 
 
-def training_tasks(recipe: Recipe, skill: Skill, steps: int) -> list[Task]:
-    """The tasks of every step, in order: fresh ones from the train split, families in turn.
-
-    They begin behind the tasks that the warm-up may have shown.
-    """
-    families = recipe.families or skill.trained_families()
-    count = steps * recipe.train.prompts
-    first = max(64, 4 * recipe.warmup.rows)
-    return [skill.task(families[i % len(families)], "train", first + i // len(families)) for i in range(count)]
-
-
-def trainer_settings(recipe: Recipe, learner: Learner, folder: Path, steps: int) -> Any:
-    """TRL's configuration: one generation and one update a step, whatever the micro-batch."""
+def trainer_settings(recipe: Recipe, device: str, folder: Path, steps: int) -> Any:
+    """TRL's configuration: one generation and `num_iterations` updates a step, whatever the micro-batch."""
     from trl import GRPOConfig
 
+    quiet_libraries()
     a_step = recipe.train.prompts * recipe.train.group
     micro = recipe.train.micro_batch or a_step
-    gpu = learner.device.startswith("cuda")
+    gpu = device.startswith("cuda")
+    every = recipe.train.num_iterations
     return GRPOConfig(
         output_dir=str(folder),
-        max_steps=steps,
+        max_steps=steps * every,
         per_device_train_batch_size=micro,
         gradient_accumulation_steps=a_step // micro,
         num_generations=recipe.train.group,
@@ -168,9 +164,15 @@ def trainer_settings(recipe: Recipe, learner: Learner, folder: Path, steps: int)
         top_p=recipe.sampling.top_p,
         learning_rate=recipe.train.learning_rate,
         lr_scheduler_type=recipe.train.schedule,
-        warmup_steps=recipe.train.warmup_steps,
-        beta=recipe.train.beta,
+        warmup_steps=recipe.train.warmup_steps * every,
+        num_iterations=every,
         loss_type=recipe.train.loss,
+        importance_sampling_level=recipe.train.importance_sampling_level,
+        epsilon=recipe.train.epsilon,
+        epsilon_high=recipe.train.epsilon_high or None,
+        beta=recipe.train.beta,
+        entropy_coef=recipe.train.entropy_bonus,
+        top_entropy_quantile=recipe.train.top_entropy_quantile,
         scale_rewards=recipe.train.scale_rewards,
         max_grad_norm=recipe.train.max_grad_norm,
         weight_decay=0.0,  # with it weights move even where no reward differs
@@ -181,10 +183,10 @@ def trainer_settings(recipe: Recipe, learner: Learner, folder: Path, steps: int)
         seed=recipe.seed,
         shuffle_dataset=False,
         remove_unused_columns=False,
-        ignore_data_skip=True,  # a resumed run is given the tasks that are left
-        logging_steps=1,
+        ignore_data_skip=True,  # a resumed run's course knows where it was
+        logging_steps=every,  # a line a step
         save_strategy="steps" if folder.name == STAGE else "no",
-        save_steps=recipe.train.checkpoint_every,
+        save_steps=recipe.train.checkpoint_every * every,
         save_total_limit=2,
         report_to=[],
         disable_tqdm=True,

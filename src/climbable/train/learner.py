@@ -24,6 +24,9 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
 
 USUAL_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
+REFERENCE = "ref"
+"""TRL's name for the frozen copy of the adapter, as it was before the first update, that the KL term compares with."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learner:
@@ -74,6 +77,12 @@ def save_learner(learner: Learner, target: Path, recipe: Recipe) -> None:
     learner.tokenizer.save_pretrained(beside)
     shutil.rmtree(target, ignore_errors=True)
     os.replace(beside, target)
+
+
+def drop_reference(learner: Learner) -> None:
+    """Forgets the frozen copy of the adapter that TRL adds for the KL term, so that it is neither trained on nor saved."""
+    if REFERENCE in getattr(learner.model, "peft_config", {}):
+        learner.model.delete_adapter(REFERENCE)
 
 
 def trained_weights(learner: Learner) -> dict[str, Any]:

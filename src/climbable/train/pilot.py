@@ -15,7 +15,8 @@ from climbable.core.run import RunFolder
 from climbable.core.skill import Skill
 from climbable.policy.model import prompt_ids
 from climbable.recipe import Recipe
-from climbable.train.grpo import optimise, training_tasks
+from climbable.train.course import first_tasks
+from climbable.train.grpo import optimise
 from climbable.train.learner import Learner, load_learner, trained_weights
 from climbable.train.sampling_copy import sampling_copy
 from climbable.verify import Verifier
@@ -101,7 +102,7 @@ def fixed_logprobs(learner: Learner, model: Any, recipe: Recipe, skill: Skill) -
 
     values = []
     model.eval()
-    for task in training_tasks(recipe, skill, 1)[:4]:
+    for task in first_tasks(recipe, skill, 4):
         prompt = prompt_ids(learner.tokenizer, skill, task)
         answer = learner.tokenizer(skill.teach(task, 0), add_special_tokens=False)["input_ids"]
         ids = torch.tensor([prompt + answer], device=model.device)

@@ -1,13 +1,10 @@
-"""What must hold before a GPU is kept busy: a go of gate and pilot for this very policy, and something to train."""
+"""What must hold before a GPU is kept busy: a go of gate and pilot for this very policy."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from climbable.core import records
-from climbable.core.errors import StageSaysNo, UserError
+from climbable.core.errors import StageSaysNo
 from climbable.core.run import RunFolder
-from climbable.core.types import Task
 from climbable.recipe import Recipe
 from climbable.train.learner import Learner
 
@@ -34,9 +31,3 @@ def require_go(run: RunFolder, learner: Learner, recipe: Recipe) -> None:
                     f"the {verb} was measured with {key} {verdict[key]!r}, but training would use {value!r}: "
                     f"run `climb {verb}` again (--force starts all the same)"
                 )
-
-
-def require_steps(tasks: Sequence[Task], recipe: Recipe) -> None:
-    """A trainer with fewer prompts than one step takes would finish without a step and without a word."""
-    if tasks and len(tasks) < recipe.train.prompts:
-        raise UserError(f"{len(tasks)} tasks are fewer than the {recipe.train.prompts} prompts of one step")

@@ -30,8 +30,9 @@ def recorder(run: RunFolder, stage: str, grader: Grader, progress: Progress) -> 
             self._step_began = time.monotonic()
 
         def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            self._step_began = time.monotonic()
-            grader.take_seconds()
+            if state.global_step % args.num_iterations == 0:
+                self._step_began = time.monotonic()
+                grader.take_seconds()
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
             if "loss" not in logs:
@@ -40,7 +41,8 @@ def recorder(run: RunFolder, stage: str, grader: Grader, progress: Progress) -> 
             parts = grader.take_seconds()
             seconds = {**parts, "update": total - sum(parts.values()), "total": total}
             figures = {name.split("/")[0]: _finite(logs[name]) for name in _LOGGED if name in logs}
-            row = {"stage": stage, "step": state.global_step, **grader.figures, **figures, "seconds": seconds}
+            step = state.global_step // args.num_iterations
+            row = {"stage": stage, "step": step, **grader.figures, **figures, "seconds": seconds}
             records.append(run.metrics, [row])
             _stop_on_no_number(row)
             shown = {"reward": row["reward"] or 0.0, "signal": row["signal"]["share"], "grad": row["grad_norm"] or 0.0}

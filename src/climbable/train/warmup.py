@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from climbable.core import records
@@ -19,8 +20,11 @@ from climbable.core.run import RunFolder
 from climbable.core.skill import Skill
 from climbable.core.types import Task
 from climbable.policy.model import prompt_ids
+from climbable.policy.quiet import quiet_libraries
 from climbable.recipe import Recipe
 from climbable.train.learner import Learner, load_learner, save_learner
+from climbable.train.supply import behind_warmup
+from climbable.train.terms import announce, sft_terms
 
 STAGE = "warmup"
 
@@ -58,14 +62,14 @@ def warm_up(recipe: Recipe, skill: Skill, run: RunFolder, *, progress: Progress)
 
 
 def teacher_rows(recipe: Recipe, skill: Skill) -> list[tuple[Task, int]]:
-    """``(task, style)`` of every row: train-split tasks of the trained families, as many of each sub-kind as of any other.
+    """``(task, style)`` of every row: train-split tasks of the warm-up's families, as many of each sub-kind as of any other.
 
     The first tasks of a sub-kind are taken, so that a larger recipe holds the rows of a smaller one.
     """
-    families = recipe.families or skill.trained_families()
+    families = recipe.warmup_families(skill)
     by_kind: dict[str, list[Task]] = {}
     for family in families:
-        for index in range(max(64, 4 * recipe.warmup.rows)):
+        for index in range(behind_warmup(recipe)):
             task = skill.task(family, "train", index)
             by_kind.setdefault(skill.subkind(task), []).append(task)
     kinds = sorted(by_kind)
@@ -99,9 +103,11 @@ def _fit(
 ) -> list[float]:
     from datasets import Dataset
     from transformers import PrinterCallback, TrainerCallback
-    from trl import SFTConfig, SFTTrainer
+    from trl import SFTTrainer
 
     per_epoch = math.ceil(len(rows) / recipe.warmup.batch_size)
+    settings = warmup_settings(recipe, learner.device, run.checkpoints / STAGE, per_epoch)
+    announce(run, STAGE, sft_terms(settings, learner.model.config), progress)
     progress.start(STAGE, per_epoch * recipe.warmup.epochs, "steps")
     losses: list[float] = []
 
@@ -126,27 +132,7 @@ def _fit(
         processing_class=learner.tokenizer,
         train_dataset=Dataset.from_list(list(rows)),
         callbacks=[Record()],
-        args=SFTConfig(
-            output_dir=str(run.checkpoints / STAGE),
-            completion_only_loss=True,
-            max_length=None,
-            packing=False,
-            per_device_train_batch_size=recipe.warmup.batch_size,
-            num_train_epochs=recipe.warmup.epochs,
-            learning_rate=recipe.warmup.learning_rate,
-            lr_scheduler_type=recipe.warmup.schedule,
-            warmup_steps=min(5, per_epoch),
-            weight_decay=0.0,
-            gradient_checkpointing=False,
-            bf16=learner.device.startswith("cuda"),
-            use_cpu=learner.device == "cpu",
-            dataloader_pin_memory=learner.device.startswith("cuda"),
-            seed=recipe.seed,
-            logging_steps=1,
-            save_strategy="no",
-            report_to=[],
-            disable_tqdm=True,
-        ),
+        args=settings,
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train()
@@ -154,3 +140,32 @@ def _fit(
     if not losses:
         raise StageSaysNo(f"the warm-up made no step: {len(rows)} rows; set 'warmup.rows' to at least 1")
     return losses
+
+
+def warmup_settings(recipe: Recipe, device: str, folder: Path, per_epoch: int) -> Any:
+    """TRL's configuration of a warm-up with `per_epoch` updates an epoch."""
+    from trl import SFTConfig
+
+    quiet_libraries()
+    gpu = device.startswith("cuda")
+    return SFTConfig(
+        output_dir=str(folder),
+        completion_only_loss=True,
+        max_length=None,
+        packing=False,
+        per_device_train_batch_size=recipe.warmup.batch_size,
+        num_train_epochs=recipe.warmup.epochs,
+        learning_rate=recipe.warmup.learning_rate,
+        lr_scheduler_type=recipe.warmup.schedule,
+        warmup_steps=min(5, per_epoch),
+        weight_decay=0.0,
+        gradient_checkpointing=False,
+        bf16=gpu,
+        use_cpu=not gpu,
+        dataloader_pin_memory=gpu,
+        seed=recipe.seed,
+        logging_steps=1,
+        save_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+    )
