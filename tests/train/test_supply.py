@@ -9,6 +9,7 @@ import toy
 from climbable.core.errors import UserError
 from climbable.core.group import Group, Sample
 from climbable.core.types import Outcome, Score
+from climbable.evaluate import evaluation_tasks
 from climbable.recipe import LadderSettings, Recipe, Train, Warmup
 from climbable.rollout import record
 from climbable.train.course import Course, first_tasks
@@ -158,3 +159,8 @@ def test_the_warm_up_shows_the_rungs_too_unless_told_otherwise():
     assert RECIPE.warmup_families(SKILL) == ("one", "two")
     told = dataclasses.replace(RECIPE, warmup=Warmup(families=("one",)))
     assert told.warmup_families(SKILL) == ("one",)
+
+
+def test_every_rung_is_evaluated_whether_it_is_reached_or_not():
+    families = [task.family for task in evaluation_tasks(RECIPE, SKILL)]
+    assert list(dict.fromkeys(families)) == ["one", "two", "hidden"]
