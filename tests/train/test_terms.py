@@ -1,11 +1,14 @@
 """What `climb terms` says against TRL's own trainers: a term acts exactly if leaving it out changes loss, gradient or weights."""
 
 import dataclasses
+import json
 
 import pytest
 import torch
 
 import toy
+from climbable.cli import main
+from climbable.recipe import dump_recipe
 from climbable.train.grpo import trainer_settings
 from climbable.train.learner import load_learner
 from climbable.train.terms import grpo_terms, sft_terms
@@ -188,3 +191,18 @@ def test_the_trainer_gives_a_sampled_token_the_probability_that_it_was_sampled_w
     with torch.no_grad():
         learnt = trainer._get_per_token_logps_and_entropies(trainer.model, ids, torch.ones_like(ids), drawn.shape[1])[0]
     torch.testing.assert_close(learnt, drawn, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("stage", ["warmup", "train"])
+def test_the_command_says_what_the_trainer_would_be_configured_with(small, tmp_path, capsys, stage):
+    recipe = dataclasses.replace(small, train=dataclasses.replace(small.train, entropy_bonus=0.01, beta=0.02))
+    path = tmp_path / "recipe.toml"
+    path.write_text(dump_recipe(recipe), encoding="utf-8")
+    assert main(["terms", str(path), "--stage", stage, "--json"]) == 0
+    model = load_learner(recipe, toy.CHATTY, None).model.config
+    if stage == "train":
+        said = grpo_terms(trainer_settings(recipe, "cpu", tmp_path, 2), model)
+        assert acts(said, "KL") and acts(said, "entropy bonus")
+    else:
+        said = sft_terms(warmup_settings(recipe, "cpu", tmp_path, 1), model)
+    assert json.loads(capsys.readouterr().out)["terms"] == [dataclasses.asdict(term) for term in said]
