@@ -50,7 +50,7 @@ def load_learner(recipe: Recipe, skill: Skill, start: Path | None) -> Learner:
     if not full and source.adapter is not None:
         model = loading.load_adapter(model, source, trainable=True)
     elif not full:
-        model = _with_adapter(model, recipe)
+        model = add_adapter(model, recipe)
     trainable = sum(weights.numel() for weights in model.parameters() if weights.requires_grad)
     if not trainable:
         raise Unavailable(
@@ -92,7 +92,8 @@ def targets(recipe: Recipe, architecture: str) -> tuple[str, ...]:
     return recipe.model.lora_targets or TARGETS.get(architecture, USUAL_TARGETS)
 
 
-def _with_adapter(model: Any, recipe: Recipe) -> Any:
+def add_adapter(model: Any, recipe: Recipe) -> Any:
+    """`model` with a new LoRA adapter in float32; a target that it lacks is a `UserError`."""
     from peft import LoraConfig, get_peft_model
 
     config = LoraConfig(
