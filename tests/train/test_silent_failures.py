@@ -18,10 +18,10 @@ from climbable.core.types import Outcome, Score
 from climbable.policy import load_policy, loading
 from climbable.rollout import collect
 from climbable.train import preflight, run_pilot, train, warm_up
+from climbable.train.cause import LARGEST_SAMPLER_GAP
 from climbable.train.grader import MOST_BLIND_STEPS, Grader
 from climbable.train.grpo import trainer_settings
 from climbable.train.learner import load_learner, save_learner, trained_weights
-from climbable.train.pilot import LARGEST_SAMPLER_GAP
 from climbable.train.sampling_copy import SamplingCopy
 from climbable.train.warmup import encode, teacher_rows
 from climbable.verify import Verifier

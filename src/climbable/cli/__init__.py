@@ -23,6 +23,7 @@ VERBS = {
     "verify": "the score of completions, check by check",
     "attack": "try a skill's cheats and its honest controls on the verifier",
     "gate": "is the reward climbable for this policy? go or no-go, with reasons",
+    "fit": "does a recipe fit a GPU? predicted peak memory, and what to change",
     "warmup": "teach a little by examples, so that the reward can be climbed",
     "pilot": "a few GRPO steps that must move the weights",
     "train": "GRPO",

@@ -72,14 +72,28 @@ def load_tokenizer(source: Source) -> Any:
     return tokenizer
 
 
-def load_config(source: Source) -> Any:
-    """The base model's configuration, without its weights."""
-    from transformers import AutoConfig
+def load_config(name: str) -> tuple[Any, Any]:
+    """The configuration of the model `name`, and its tokenizer or ``None``. No weights are needed, and no network."""
+    from transformers import AutoConfig, AutoTokenizer
 
+    quiet_libraries()
+    folder = Path(name).expanduser()
+    if (folder / "adapter_config.json").exists():
+        return load_config(_base_of(folder))
+    place = str(smollm2.folder()) if name == smollm2.NAME else str(folder) if folder.is_dir() else name
     try:
-        return AutoConfig.from_pretrained(source.weights)
+        config = AutoConfig.from_pretrained(place, local_files_only=True)
     except (OSError, ValueError) as error:
-        raise UserError(f"{source.base!r} is no model that Transformers can load: {error}") from error
+        raise UserError(
+            f"the configuration of {name!r} is not on this machine: `hf download {name} --include '*.json'` fetches it, or "
+            "set 'model.name' to a folder that holds its config.json (weights are not needed to look)"
+        ) from error
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True, padding_side="left")
+    except (OSError, ValueError):
+        return config, None
+    # From a configuration alone Transformers makes a tokenizer that knows no word.
+    return config, tokenizer if tokenizer("word")["input_ids"] else None
 
 
 def load_base(source: Source, *, device: str, dtype: str) -> Any:

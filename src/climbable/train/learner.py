@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from climbable.core.errors import Unavailable, UserError
+from climbable.core.errors import Unavailable, UserError, nearest
 from climbable.core.skill import Skill
 from climbable.policy import loading
 from climbable.policy.model import prompt_digest
@@ -53,10 +53,12 @@ def load_learner(recipe: Recipe, skill: Skill, start: Path | None) -> Learner:
     if not full and source.adapter is not None:
         model = loading.load_adapter(model, source, trainable=True)
     elif not full:
-        model = _with_adapter(model, recipe)
+        model = add_adapter(model, recipe)
     trainable = sum(weights.numel() for weights in model.parameters() if weights.requires_grad)
     if not trainable:
-        raise Unavailable("none of the model's parameters would be trained; the adapter was loaded frozen")
+        raise Unavailable(
+            "none of the model's parameters would be trained: the adapter was loaded frozen, without is_trainable=True"
+        )
     return Learner(
         model=model,
         tokenizer=tokenizer,
@@ -99,20 +101,38 @@ def targets(recipe: Recipe, architecture: str) -> tuple[str, ...]:
     return recipe.model.lora_targets or TARGETS.get(architecture, USUAL_TARGETS)
 
 
-def _with_adapter(model: Any, recipe: Recipe) -> Any:
+def add_adapter(model: Any, recipe: Recipe) -> Any:
+    """`model` with a new LoRA adapter in float32; a target that it lacks is a `UserError`."""
     from peft import LoraConfig, get_peft_model
 
     config = LoraConfig(
         r=recipe.model.lora_rank,
         lora_alpha=recipe.model.lora_alpha,
         lora_dropout=0.0,  # dropout would make the sampler and the trainer two different policies
-        target_modules=list(targets(recipe, model.config.model_type)),
+        target_modules=list(_present_targets(model, recipe)),
         task_type="CAUSAL_LM",
     )
-    try:
-        return get_peft_model(model, config, autocast_adapter_dtype=True)
-    except ValueError as error:
+    return get_peft_model(model, config, autocast_adapter_dtype=True)
+
+
+def _present_targets(model: Any, recipe: Recipe) -> tuple[str, ...]:
+    """The targets, each of which must be in the model: PEFT would leave out a misspelt one without a word."""
+    names = [
+        name
+        for name, module in model.named_modules()
+        if getattr(module, "weight", None) is not None and module.weight.dim() == 2
+    ]
+    asked = targets(recipe, model.config.model_type)
+    if "lm_head" in asked:
         raise UserError(
-            f"no module of {recipe.model.name!r} ({model.config.model_type}) matches {', '.join(config.target_modules)}: "
-            f"set 'model.lora_targets' in the recipe ({error})"
-        ) from error
+            "'model.lora_targets' names 'lm_head', whose weights the loss reads without their adapter: leave it out"
+        )
+    found = tuple(one for one in asked if any(name == one or name.endswith(f".{one}") for name in names))
+    missing = [one for one in asked if one not in found]
+    if missing and (recipe.model.lora_targets or not found):
+        leaves = {name.rpartition(".")[2] for name in names}
+        raise UserError(
+            f"{recipe.model.name!r} ({model.config.model_type}) has no module {missing[0]!r}: "
+            f"set 'model.lora_targets' in the recipe; {nearest(missing[0], leaves)}"
+        )
+    return found

@@ -17,7 +17,7 @@ from climbable.train.warmup import warmup_settings
 
 def recipe_terms(recipe: Recipe, stage: str) -> list[Term]:
     """The terms of ``warmup`` or ``train``; of the model, the configuration alone is read."""
-    model = loading.load_config(loading.locate(recipe.model.name))
+    model, _ = loading.load_config(recipe.model.name)
     device = loading.pick_device(recipe.model.device)
     with tempfile.TemporaryDirectory() as folder:
         if stage == "warmup":
