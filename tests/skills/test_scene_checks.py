@@ -35,11 +35,11 @@ def made(spec, *, low=(0.0, 0.0, 0.0), high=(0.0, 0.0, 0.0), shape=None, **chang
     else:
         numbers = {"hull_volume": 0.51 * box, "hull_area": surface / 2, "area": surface / 2, "nearest": half}
     counts = {"name": spec["name"], "type": "MESH", "finite": True, "vertices": 8, "polygons": 6}
-    return counts | {"min": least, "max": most} | numbers | change
+    return counts | {"min": least, "max": most, "right": (least[1] + most[1]) / 2} | numbers | change
 
 
 def not_finite(spec):
-    nothing = dict.fromkeys(("min", "max", "hull_volume", "hull_area", "area", "nearest"))
+    nothing = dict.fromkeys(("min", "max", "hull_volume", "hull_area", "area", "nearest", "right"))
     return made(spec) | nothing | {"finite": False}
 
 
@@ -203,7 +203,7 @@ def test_loose_corners_are_no_cube(area):
     assert judgement.checks[0].measured == "other"
 
 
-UNIT = {"min": [-0.5] * 3, "max": [0.5] * 3, "hull_area": 4.0, "area": 4.0, "nearest": 0.5}
+UNIT = {"min": [-0.5] * 3, "max": [0.5] * 3, "hull_area": 4.0, "area": 4.0, "nearest": 0.5, "right": 0.0}
 
 
 @pytest.mark.parametrize(

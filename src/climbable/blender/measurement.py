@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _OBJECT = {"name": str, "type": str, "finite": bool, "vertices": int, "polygons": int}
-_NUMBERS = ("hull_volume", "hull_area", "area", "nearest")
+_NUMBERS = ("hull_volume", "hull_area", "area", "nearest", "right")
 _VECTORS = ("min", "max")
 _EXTRA = {"name": str, "type": str, "kind": str, "polygons": int}
 

@@ -34,6 +34,22 @@ class Family:
     summary: str
     held_out: bool = False
     """A held-out family is only evaluated: it has no ``train`` split."""
+    ladder: bool = False
+    """A ladder family is trained only where a recipe names it."""
+    levels: int = 1
+    """How many levels of difficulty it has. The second is written ``NAME@2``, the first is the name alone."""
+
+    def written(self) -> tuple[str, ...]:
+        """Its name at each level, easiest first."""
+        return (self.name, *(f"{self.name}@{level}" for level in range(2, self.levels + 1)))
+
+
+def split_level(written: str) -> tuple[str, int]:
+    """``("many", 2)`` of ``many@2``, ``("many", 1)`` of ``many``; 0 stands for what is no level."""
+    name, at, level = written.partition("@")
+    if not at:
+        return name, 1
+    return name, int(level) if level.isascii() and level.isdigit() and len(level) < 4 else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +78,8 @@ class Skill:
     floor: float
     ceiling: float
     make_task: Callable[[str, str, int], Task]
-    """(family, split, index) → the task; called through `Skill.task`, which checks its arguments."""
+    """(family, split, index) → the task; called through `Skill.task`, which checks its arguments. The family may be
+    written with a level, such as ``many@2``."""
     teach: Callable[[Task, int], str]
     """(task, style) → a completion that earns `ceiling`; every integer style is allowed and wraps around."""
     read: Callable[[str], str]
@@ -86,30 +103,46 @@ class Skill:
             "runtime": self.runtime,
             "reward": [self.floor, self.ceiling],
             "families": [
-                {"name": family.name, "summary": family.summary, "held_out": family.held_out}
+                {
+                    "name": family.name,
+                    "summary": family.summary,
+                    "held_out": family.held_out,
+                    "ladder": family.ladder,
+                    "levels": family.levels,
+                }
                 for family in self.families
             ],
         }
 
-    def family(self, name: str) -> Family:
-        """The family called `name`; a `UserError` names the nearest otherwise."""
+    def family(self, written: str) -> Family:
+        """The family of a name, with or without a level; a `UserError` names the nearest otherwise."""
+        name, level = split_level(written)
         for family in self.families:
             if family.name == name:
+                if written not in family.written():
+                    raise UserError(_no_level(family, written, level))
                 return family
         raise UserError(
             f"skill {self.name!r} has no family {name!r}: {nearest(name, (f.name for f in self.families))} (`climb skills`)"
         )
 
     def trained_families(self) -> tuple[str, ...]:
-        """The names of the families that may be trained."""
-        return tuple(family.name for family in self.families if not family.held_out)
+        """The names of the families that are trained unless a recipe says otherwise."""
+        return tuple(family.name for family in self.families if not family.held_out and not family.ladder)
+
+    def ladder_families(self) -> tuple[str, ...]:
+        """The ladder families, at each of their levels."""
+        return tuple(written for family in self.families if family.ladder for written in family.written())
 
     def held_out_families(self) -> tuple[str, ...]:
-        """The names of the families that are only evaluated."""
-        return tuple(family.name for family in self.families if family.held_out)
+        """The names of the families that are only evaluated, at each of their levels."""
+        return tuple(written for family in self.families if family.held_out for written in family.written())
 
     def task(self, family: str, split: str, index: int) -> Task:
-        """The task at (family, split, index). An unknown name, or a held-out family's train split, is a `UserError`."""
+        """The task at (family, split, index), the family with a level or without.
+
+        An unknown name or level, or a held-out family's train split, is a `UserError`.
+        """
         known = self.family(family)
         if split not in SPLITS:
             raise UserError(f"there is no split {split!r}: {nearest(split, SPLITS)}")
@@ -134,3 +167,11 @@ class Skill:
                 f"task {task_id!r} belongs to skill {parts[0]!r}, not {self.name!r}: `climb verify {parts[0]} …`"
             )
         return self.task(parts[1], parts[2], int(parts[3]))
+
+
+def _no_level(family: Family, written: str, level: int) -> str:
+    if level == 1:
+        return f"the first level of a family is its name alone: write {family.name!r} instead of {written!r}"
+    if family.levels == 1:
+        return f"family {family.name!r} has no levels: write {family.name!r} instead of {written!r}"
+    return f"{written!r} is no level of family {family.name!r}: {', '.join(family.written())}"

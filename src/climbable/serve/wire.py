@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fastapi import Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from climbable.core import records
@@ -31,10 +31,8 @@ class AggregateRequest(BaseModel):
     verify_responses: list[dict[str, Any]]
 
 
-class AsciiJSON(Response):
+class AsciiJSON(JSONResponse):
     """JSON in ASCII."""
-
-    media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
         """`content` on one line."""

@@ -135,7 +135,7 @@ def _geometry(mesh: Any, matrix_world: Any) -> dict[str, Any]:
         world = local.reshape(-1, 3).astype(np.float64) @ matrix[:3, :3].T + matrix[:3, 3]
     points = world[used]
     counts = {"vertices": len(used), "polygons": len(mesh.polygons)}
-    names = ("min", "max", "hull_volume", "hull_area", "area", "nearest")
+    names = ("min", "max", "hull_volume", "hull_area", "area", "nearest", "right")
     if not np.isfinite(points).all():
         return counts | {"finite": False} | dict.fromkeys(names)
     low, high = points.min(axis=0), points.max(axis=0)
@@ -150,10 +150,16 @@ def _geometry(mesh: Any, matrix_world: Any) -> dict[str, Any]:
         hull_area,
         _area(world[triangles].reshape(-1, 3, 3)),
         float(np.linalg.norm(points - (low + high) / 2, axis=1).min()),
+        _right(points, low[0], high[0]),
     )
     if not all(np.isfinite(value).all() for value in values):  # finite coordinates whose products are not
         return counts | {"finite": False} | dict.fromkeys(names)
     return counts | {"finite": True} | dict(zip(names, values, strict=True))
+
+
+def _right(points: Any, low: float, high: float) -> float:
+    """The mean y of the points with the largest x: of a turned cuboid, where its rightmost edge stands."""
+    return float(points[points[:, 0] >= high - 1e-4 * (high - low), 1].mean())
 
 
 def _area(triangles: Any) -> float:

@@ -1,6 +1,6 @@
 """Skill `scene`: a sentence about cubes and spheres in, a Blender script out, measured to 3 cm.
 
-`stack` and `next_to` are trained, `between` is held out.
+`stack` and `next_to` are trained, `between` is held out; the others are for a recipe's `families` or its ladder.
 """
 
 from __future__ import annotations
@@ -32,6 +32,10 @@ SKILL = Skill(
         Family(name="stack", summary="two or three cubes, each centred on the one below"),
         Family(name="next_to", summary="a cube or a sphere that touches a named face of a cube"),
         Family(name="between", summary="an object exactly halfway between two cubes", held_out=True),
+        Family(name="place", summary="cubes and spheres, each at a position of its own", ladder=True, levels=2),
+        Family(name="rotated", summary="a cube turned about its vertical axis", ladder=True, levels=2),
+        Family(name="chain", summary="objects beside or on top of the one before", ladder=True, levels=2),
+        Family(name="many", summary="four to eight cubes in towers and alone", ladder=True, levels=2),
     ),
     system_prompt=SYSTEM,
     floor=0.0,

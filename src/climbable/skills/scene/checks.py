@@ -22,6 +22,9 @@ SPHERE_NEAREST = 0.95
 SURFACE = 0.95
 """The faces' area against the hull's: loose corners of a cube are no cube."""
 
+TOLERANCE_DEG = 2.0
+"""Of a turned cube's angle: 2.5 cm at the corners of a cube of 1 m."""
+
 Measured = Mapping[str, Any]
 
 
@@ -29,7 +32,11 @@ def judge(task: Task, artefact: Any) -> Judgement:
     """The judgement on a measurement, as `climbable.blender` makes them."""
     objects: Mapping[str, Measured] = {thing["name"]: thing for thing in artefact["objects"]}
     wanted = task.spec["objects"]
-    checks = tuple(check for spec in wanted for check in _checks(spec, objects.get(spec["name"])))
+    checks = tuple(
+        check
+        for spec in wanted
+        for check in (_turned_checks if "yaw" in spec else _checks)(spec, objects.get(spec["name"]))
+    )
     asked = sum(spec["name"] in objects for spec in wanted)
     alone = len(artefact["objects"]) == asked and not artefact["extra"]  # a linked object may share a local one's name
     solved = all(check.passed for check in checks) and alone
@@ -49,6 +56,49 @@ def shape_of(thing: Measured) -> str:
     if SPHERE_FILL[0] <= fill <= SPHERE_FILL[1] and thing["nearest"] >= SPHERE_NEAREST * radius - TOLERANCE_M:
         return "sphere"
     return "other"
+
+
+def turn_of(thing: Measured) -> tuple[float, float]:
+    """``(yaw, share)`` of a square prism that is turned about z: degrees from 0 to 90, and its edge by its box's width.
+
+    Its rightmost edge, seen from the centre, stands at 45° + yaw, less a quarter turn. What is no such prism has a hull of
+    another volume, and `_turned_checks` calls it something else.
+    """
+    extents = [high - low for low, high in zip(thing["min"], thing["max"], strict=True)]
+    if math.prod(extents) <= 0 or thing["hull_volume"] >= CUBE_FILL * math.prod(extents):
+        return 0.0, 1.0
+    across = thing["right"] - (thing["min"][1] + thing["max"][1]) / 2
+    yaw = (math.degrees(math.atan2(across, extents[0] / 2)) + 45.0) % 90.0
+    return yaw, 1.0 / (math.cos(math.radians(yaw)) + math.sin(math.radians(yaw)))
+
+
+def _turned_checks(spec: Mapping[str, Any], found: Measured | None) -> list[Check]:
+    """The checks of a cube that is to be turned: its own edges are measured, not those of its box."""
+    name = spec["name"]
+    if found is None or not found["finite"]:
+        return [*_checks(spec, found), _angle(f"{name}.rotation", spec["yaw"], None)]
+    yaw, share = turn_of(found)
+    extents = [high - low for low, high in zip(found["min"], found["max"], strict=True)]
+    edges = [extents[0] * share, extents[1] * share, extents[2]]
+    box = math.prod(edges)
+    fits = box > 0 and CUBE_FILL <= found["hull_volume"] / box <= 1 / CUBE_FILL
+    whole = found["area"] >= SURFACE * found["hull_area"]
+    shape = "cube" if fits and whole else "other"
+    checks = [
+        Check(name=f"{name}.name", passed=shape == "cube", expected="cube", measured=shape),
+        _near(f"{name}.size", [spec["size"]] * 3, edges),
+        *_checks(spec, found)[2:],
+        _angle(f"{name}.rotation", spec["yaw"], yaw),
+    ]
+    return checks
+
+
+def _angle(name: str, expected: float, measured: float | None) -> Check:
+    """A quarter turn leaves a cube as it was."""
+    off = None if measured is None else abs((measured - expected + 45.0) % 90.0 - 45.0)
+    passed = off is not None and off <= TOLERANCE_DEG + SINGLE_PRECISION_M
+    shown = None if measured is None else round(measured, 4)
+    return Check(name=name, passed=passed, expected=expected, measured=shown, tolerance=TOLERANCE_DEG, unit="deg")
 
 
 def _checks(spec: Mapping[str, Any], found: Measured | None) -> list[Check]:
