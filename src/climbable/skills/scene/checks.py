@@ -80,17 +80,24 @@ def _turned_checks(spec: Mapping[str, Any], found: Measured | None) -> list[Chec
     yaw, share = turn_of(found)
     extents = [high - low for low, high in zip(found["min"], found["max"], strict=True)]
     edges = [extents[0] * share, extents[1] * share, extents[2]]
-    box = math.prod(edges)
-    fits = box > 0 and CUBE_FILL <= found["hull_volume"] / box <= 1 / CUBE_FILL
-    whole = found["area"] >= SURFACE * found["hull_area"]
-    shape = "cube" if fits and whole else "other"
-    checks = [
-        Check(name=f"{name}.name", passed=shape == "cube", expected="cube", measured=shape),
-        _near(f"{name}.size", [spec["size"]] * 3, edges),
+    fits = _alike(found["hull_volume"], math.prod(edges)) and _alike(found["hull_area"], _surface(edges))
+    cube = fits and found["area"] >= SURFACE * found["hull_area"]
+    return [
+        Check(name=f"{name}.name", passed=cube, expected="cube", measured="cube" if cube else "other"),
+        _near(f"{name}.size", [spec["size"]] * 3, edges if fits else extents),
         *_checks(spec, found)[2:],
-        _angle(f"{name}.rotation", spec["yaw"], yaw),
+        _angle(f"{name}.rotation", spec["yaw"], yaw if fits else None),
     ]
-    return checks
+
+
+def _alike(hull: float, cuboid: float) -> bool:
+    """A sphere has the volume of a turned cube that fills its box, but not the area."""
+    return CUBE_FILL * cuboid <= hull <= cuboid / CUBE_FILL and cuboid > 0
+
+
+def _surface(edges: list[float]) -> float:
+    a, b, c = edges
+    return 2 * (a * b + b * c + c * a)
 
 
 def _angle(name: str, expected: float, measured: float | None) -> Check:

@@ -101,6 +101,18 @@ def _rotated_put(objects: list[Spec]) -> str:
     return " ".join(parts)
 
 
+def _rotated_stands(objects: list[Spec]) -> str:
+    parts = []
+    for place, thing in enumerate(objects):
+        plain = f"{thing['name']} with {number(thing['size'])} m edges"
+        turned = f", twisted {thing['yaw']} degrees to the left as seen from above" if "yaw" in thing else ""
+        if relate(objects, place).kind == "on":
+            parts.append(f"on top of it, centred, is {plain}{turned}")
+        else:
+            parts.append(f"on the ground at {_xy(thing)} is {plain}{turned}")
+    return "Cubes: " + "; ".join(parts) + "."
+
+
 def _many_put(objects: list[Spec]) -> str:
     parts = []
     for place, thing in enumerate(objects):
@@ -145,7 +157,7 @@ def _chain_put(objects: list[Spec]) -> str:
 
 _PHRASINGS = {
     "place": (_place_puts, _place_rests, _place_lists),
-    "rotated": (_rotated_is, _rotated_put),
+    "rotated": (_rotated_is, _rotated_put, _rotated_stands),
     "many": (_many_put, _many_are),
     "chain": (_chain_goes, _chain_put),
 }
