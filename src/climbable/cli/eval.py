@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from climbable.cli import options, output
+from climbable.cli import options, output, rescoring
 from climbable.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,22 +18,51 @@ VERB = {"trained": "train", "warmup": "warmup"}
 
 
 @click.command()
-@options.recipe
+@click.argument("recipe", type=click.Path(path_type=Path), required=False)
 @options.run_folder
 @click.option(
     "--policy",
     type=click.Choice(["base", "warmup", "trained"]),
     help="The model untrained, warmed up or trained; default: the furthest that the run has.",
 )
+@click.option(
+    "--rescore",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="RUN",
+    help="Score a run's saved completions again, after a checker changed; samples nothing and leaves the run's scores alone.",
+)
+@click.option("--stage", "stages", multiple=True, help="With --rescore: only this stage; default: every evaluation.")
 @options.blender
 @options.as_json
-def command(recipe: Path, folder: Path | None, policy: str | None, blender: str | None, as_json: bool) -> int:
+def command(
+    recipe: Path | None,
+    folder: Path | None,
+    policy: str | None,
+    rescore: Path | None,
+    stages: tuple[str, ...],
+    blender: str | None,
+    as_json: bool,
+) -> int:
     """A policy on test tasks of trained and held-out families, with intervals.
 
     \b
-    Example:
+    Examples:
       climb eval recipes/quickstart.toml --run runs/quickstart --policy trained
+      climb eval --rescore runs/quickstart
+      climb eval --rescore runs/quickstart --stage train
     """
+    if rescore is not None:
+        if recipe or folder or policy:
+            raise UserError("--rescore takes the run's own recipe: leave RECIPE, --run and --policy out")
+        return rescoring.command(rescore, stages, blender, as_json)
+    if recipe is None:
+        raise UserError("name a recipe, such as recipes/quickstart.toml, or a run with --rescore RUN")
+    if stages:
+        raise UserError("--stage goes with --rescore RUN")
+    return _evaluate(recipe, folder, policy, blender, as_json)
+
+
+def _evaluate(recipe: Path, folder: Path | None, policy: str | None, blender: str | None, as_json: bool) -> int:
     from climbable.cli.stage import open_work
     from climbable.pipeline import stages
     from climbable.pipeline.costs import finished

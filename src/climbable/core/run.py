@@ -48,6 +48,11 @@ class RunFolder:
         return self.path / "rollouts.jsonl"
 
     @property
+    def rescored(self) -> Path:
+        """The rollouts whose completions were scored again later, with the new scores."""
+        return self.path / "rescored.jsonl"
+
+    @property
     def metrics(self) -> Path:
         """One line a training step, with its stage."""
         return self.path / "metrics.jsonl"
