@@ -1,5 +1,6 @@
 # make demo    set everything up and teach a small model a skill on this machine's CPU
 # make test    set everything up, then lint, types, layers and tests
+# make bench   the tables of docs/performance.md: verifying, soak, serving (20 minutes)
 # make setup   .venv (the app) and .blender (Blender alone, in an interpreter of its own)
 
 PYTHON ?= python3.11
@@ -7,7 +8,7 @@ PIP_FLAGS ?= --disable-pip-version-check --quiet
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test setup lint pytest clean
+.PHONY: demo test bench setup lint pytest clean
 .DEFAULT_GOAL := help
 
 help:
@@ -34,6 +35,12 @@ demo: setup
 	@$(BIN)/climb run recipes/quickstart.toml --run runs/quickstart --resume
 
 test: setup lint pytest
+
+bench: setup
+	@$(BIN)/python bench/verify.py --samples 300
+	@$(BIN)/python bench/verify.py --samples 300 --answers bench/data/model-answers.jsonl
+	@$(BIN)/python bench/soak.py --samples 20000
+	@$(BIN)/python bench/serve.py --connections 2000 --seconds 60
 
 lint:
 	@$(BIN)/ruff check .
