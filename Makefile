@@ -1,6 +1,6 @@
 # make demo    set everything up and teach a small model a skill on this machine's CPU
 # make test    set everything up, then lint, types, layers and tests
-# make bench   the tables of docs/performance.md: verifying, soak, serving (20 minutes)
+# make bench   the tables of docs/performance.md: verifying, soak, serving
 # make setup   .venv (the app) and .blender (Blender alone, in an interpreter of its own)
 
 PYTHON ?= python3.11
@@ -37,8 +37,8 @@ demo: setup
 test: setup lint pytest
 
 bench: setup
-	@$(BIN)/python bench/verify.py --samples 300
-	@$(BIN)/python bench/verify.py --samples 300 --answers bench/data/model-answers.jsonl
+	@$(BIN)/python bench/verify.py --samples 300 --cold 8
+	@$(BIN)/python bench/verify.py --samples 300 --cold 4 --answers bench/data/model-answers.jsonl
 	@$(BIN)/python bench/soak.py --samples 20000
 	@$(BIN)/python bench/serve.py --connections 2000 --seconds 60
 
